@@ -170,13 +170,14 @@ class Trial:
     ran: set[Key] = field(default_factory=set)
     differ: set[Key] = field(default_factory=set)
     verdicts: list[CellVerdict] = field(default_factory=list)
+    lacking: list[tuple[Task, str]] = field(default_factory=list)
     _lanes: dict[str, Lane] = field(default_factory=dict)
     _later: list[Task] = field(default_factory=list)
 
     @property
     def worse(self) -> bool:
-        """Whether any cell is."""
-        return any(one.verdict == "worse" for one in self.verdicts)
+        """Whether any cell is, or cannot run: a kernel of the base's configuration has what the base has."""
+        return bool(self.lacking) or any(one.verdict == "worse" for one in self.verdicts)
 
     def judge(self, tasks: Sequence[Task], *, stop: bool) -> bool:
         """Run these cells, in this order, those left out that ran already; whether any is worse.
@@ -207,12 +208,14 @@ class Trial:
         found = []
         for task, outcome in first_runs(self._lanes, portion, going):
             self.ran.add(task.key)
-            if checksum(outcome) == known[task.key] or known[task.key].startswith("failed"):
+            if checksum(outcome) == known[task.key] or known[task.key].startswith(("failed", "skipped")):
                 forget(outcome)
+            elif outcome.skipped and outcome.error is not None:
+                self.lacking.append((task, str(outcome.error)))
             else:
                 self._lanes[task.key[0]].add(task.key, outcome)
                 found.append(task)
-        self.differ |= {task.key for task in found}
+        self.differ |= {task.key for task in (*found, *(task for task, _ in self.lacking))}
         sized = sorted(((self._size(task), task) for task in found), key=lambda one: -one[0])
         self._later += [task for size, task in sized if size <= 1]
         for size, task in sized:

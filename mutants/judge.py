@@ -176,9 +176,14 @@ class Court:
             yield "the suite", False, _nearest(self.suites[False].tasks, [*near, *self._scenarios(mutants)])
 
     def _chosen(self, mutants: Sequence[Mutant]) -> list[Task]:
-        """The cells of the quick suite that execute these changes; all, where nobody knows."""
+        """The cells of the quick suite that execute these changes, or of which nobody knows yet."""
         first = self.executing(mutants)
-        return [task for task in self.suites[True].tasks if first is None or task.key in first]
+        seen = {cell.scenario for cell in self.index.cells} if self.index else set()
+        return [
+            task
+            for task in self.suites[True].tasks
+            if first is None or task.key in first or task.key[0] not in seen
+        ]
 
     def executing(self, mutants: Sequence[Mutant]) -> frozenset[Key] | None:
         """The cells of the quick suite that execute these changes; None where the index does not know."""
@@ -226,6 +231,10 @@ def likely(mutant: Mutant, most: int = 5) -> list[str]:
 def _read(trial: Trial) -> Judgement:
     """The worst cell of a trial, and in it what decided."""
     made = Judgement("", "same", quick=trial.suite.quick, cells=len(trial.ran), differ=len(trial.differ))
+    if trial.lacking:
+        task, why = trial.lacking[0]
+        where = (task.key[0].rpartition("/")[2], task.cell.label)
+        return replace(made, verdict="worse", scenario=where[0], cell=where[1], reason=f"not run: {why}")
     worst = min(trial.verdicts, key=lambda one: results.rank(one.verdict), default=None)
     if worst is None or worst.verdict == "same":
         return made

@@ -130,11 +130,12 @@ def _mechanical(rows: Rows) -> Iterator[str]:
     calm = [(mutant, found) for mutant, found in rows if found and not found.caught]
     if calm:
         yield ""
-        yield "| not caught | the change | verdict | cells that ran | of them differ |"
-        yield "|---|---|---|---|---|"
+        yield "| not caught | the change | verdict | cells that ran | of them differ | why, where known |"
+        yield "|---|---|---|---|---|---|"
         for mutant, found in calm:
             subject = mutant.subject.replace("|", "\\|")
-            yield f"| {_link(mutant)} | `{subject}` | {caught(found)} | {found.cells} | {found.differ} |"
+            counts = f"{found.cells} | {found.differ}"
+            yield f"| {_link(mutant)} | `{subject}` | {caught(found)} | {counts} | {mutant.missed or ''} |"
 
 
 def _ordered(rows: Rows) -> list[tuple[Mutant, Judgement | None]]:

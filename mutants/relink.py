@@ -164,6 +164,8 @@ class Relinker:
             shutil.copyfile(self.tree / inside, mine)
         target.parent.mkdir(parents=True, exist_ok=True)
         words = [word for word in words if not word.startswith("-Wp,-MMD")]
+        if any(word.startswith("-fprofile-use=") for word in words):
+            words += ["-dumpdir", f"{Path(name).parent}/"]  # a profile is found by the object's place
         words[words.index("-o") + 1] = str(target)
         ours = [f"-I{room / 'include'}", f"-I{self.tree / Path(inside).parent}"]
         words[1:1] = [ours[0], f"-fmacro-prefix-map={room}/="]

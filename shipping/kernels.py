@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from packaging.version import InvalidVersion, Version
 
 from rushhour.errors import KernelError
+from rushhour.lab.kernel.training import profile
 from rushhour.lab.kernel.wheels import GROUP
 from shipping.build import build
 from shipping.texts import source_text
@@ -137,7 +138,8 @@ def _contents(folder: Path, kernel: Kernel, text: str) -> None:
     inner.mkdir(parents=True)
     (folder / "__init__.py").write_text(f'"""Linux {kernel.release} for Rush Hour: data only."""\n')
     (folder / "SOURCE.md").write_text(text, encoding="utf-8")
-    for name in ("linux", "config", "identity.json"):
+    kept = (profile.FILE,) if (kernel.folder / profile.FILE).is_file() else ()
+    for name in ("linux", "config", "identity.json", *kept):
         shutil.copyfile(kernel.folder / name, inner / name)
     (inner / "linux").chmod(0o755)
     origin = kernel.origin()

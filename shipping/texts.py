@@ -6,6 +6,8 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
+from rushhour.lab.kernel.training import TRAINED
+
 if TYPE_CHECKING:
     from rushhour.lab.kernel import Kernel
 
@@ -24,7 +26,7 @@ def source_text(kernel: Kernel, offered_by: str) -> str:
         libc=libc,
         origin=_origin(kernel),
         source_sha256=identity["source_sha256"],
-        command=f"rushhour kernel build {_spec(kernel)} --from-nothing",
+        command=f"rushhour kernel build {_spec(kernel)} --from-nothing{_how(kernel)}",
         compiler=identity["compiler"],
         offer=filled("offer", contact=offered_by) if offered_by else filled("no-offer"),
     )
@@ -40,6 +42,11 @@ def _spec(kernel: Kernel) -> str:
     if facts["kind"] == "debian":
         return f"debian:{str(facts['package']).removeprefix('linux-source-')}@{facts['version']}"
     return str(kernel.origin()["source"])
+
+
+def _how(kernel: Kernel) -> str:
+    """What has to be said so that the same image comes out: that a kernel was trained."""
+    return " --train" if TRAINED in kernel.identity else ""
 
 
 def _origin(kernel: Kernel) -> str:

@@ -329,6 +329,47 @@ def test_in_real_time_an_executor_makes_one_run_at_a_time() -> None:
     assert lab.ran == []
 
 
+class Patient(Lab):
+    """Ends a run only when the next one is asked for; knows how many went on at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: set[str] = set()
+        self.further = threading.Condition()
+        self.going, self.most = 0, 0
+
+    def key(self, job: Job) -> str:
+        key = super().key(job)
+        with self.further:
+            self.asked.add(key)
+            self.further.notify_all()
+        return key
+
+    def run(self, job: Job, destination: Path, cpu: int | None = None) -> Path:
+        with self.further:
+            self.going += 1
+            self.most = max(self.most, self.going)
+            wanted = min(4, len(self.ran) + 2)
+            assert self.further.wait_for(lambda: len(self.asked) >= wanted, timeout=20), (
+                "nothing was made ready"
+            )
+        try:
+            return super().run(job, destination, cpu)
+        finally:
+            with self.further:
+                self.going -= 1
+
+
+@pytest.mark.usefixtures("place")
+def test_the_next_run_is_made_ready_while_this_one_goes_on() -> None:
+    lab = Patient()
+    batches = runner.prepare(["fake.toml"], kernels=["k"], out=Path("sweep"))
+    with closing(runner.carry_out(batches, lab, jobs=1)) as outcomes:
+        assert [outcome.error for outcome in outcomes] == [None] * 4
+    assert len(lab.ran) == 4
+    assert lab.most == 1
+
+
 def test_labs_that_share_a_pool_have_no_more_runs_than_it_has_threads() -> None:
     going, most, lock = 0, 0, threading.Lock()
 

@@ -14,6 +14,7 @@ from report_records import make_record, make_set
 
 from rushhour.errors import RecordError
 from rushhour.files import remembered
+from rushhour.lab import manifest as manifests
 from rushhour.record.record import Record
 from rushhour.record.result_set import ResultSet
 from rushhour.record.seal import sealed
@@ -199,3 +200,34 @@ def test_an_index_is_the_same_with_and_without_what_is_known(tmp_path: Path, cou
     assert index.write(results).read_bytes() == first
     assert len(counted) == 2
     assert [part.values for part in index.parts(results)] == [record.metrics() for record in results]
+
+
+def test_a_run_is_judged_once_whichever_kernel_made_the_same_files(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Calibration reads files, context, scenario and lab; the judgement is remembered by these."""
+    judged: list[str] = []
+    whole = manifests._judged
+
+    def judge(folder: Path, told: dict[str, object]) -> dict[str, object]:
+        judged.append(str(folder))
+        return whole(folder, told)
+
+    monkeypatch.setattr(manifests, "_judged", judge)
+    told = {**json.loads((run / "manifest.json").read_text()), "lab": "uml"}
+    files = told.pop("files")
+
+    def once(changed: dict[str, object], sums: dict[str, str] = files) -> dict[str, object]:
+        return manifests._judged_once(run, {**told, **changed}, sums)
+
+    first = once({})
+    assert once({"kernel": {"name": "other"}, "key": "other", "repetition": 5})["valid"] == first["valid"]
+    assert len(judged) == 1
+    scenario = {**told["scenario"], "resolved": {**told["scenario"]["resolved"], "title": "another"}}
+    once({"scenario": scenario})
+    once({"warnings": ["a doubt"]})
+    once({}, {**files, "result.json": "0" * 64})
+    assert len(judged) == 4
+    monkeypatch.setattr(measured, "code", lambda: "other")
+    once({})
+    assert len(judged) == 5

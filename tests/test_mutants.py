@@ -284,6 +284,17 @@ def test_live_a_fault_is_worse_and_a_harmless_change_the_same(court: Court) -> N
 
 
 @pytest.mark.virtual
+def test_live_a_kernel_that_lacks_what_the_base_has_is_worse(court: Court) -> None:
+    known = {mutant.name: mutant for mutant in patches.load()}
+    scope = Scope(quick=True, scenarios=("suite/dctcp",))
+    [found] = court.judge(court.build([known["tcp_dctcp-295-negated"]]), print, scope)
+    assert found.caught, found
+    assert (found.scenario, found.metric) == ("dctcp", "")
+    assert found.differ
+    assert 'no congestion control "dctcp"' in found.reason
+
+
+@pytest.mark.virtual
 def test_live_what_compiles_to_the_same_object_and_what_does_not_compile(court: Court) -> None:
     known = {mutant.name: mutant for mutant in patches.load()}
     [same] = court.judge(court.build([known["comment-reworded"]]), print)

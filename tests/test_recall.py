@@ -87,6 +87,13 @@ def test_what_executes_a_hunk_is_what_the_index_says() -> None:
     assert corpus.reach(hunks.Hunk("net/ipv6/route.c", (1,), ""), index) == ([], [], [])
 
 
+def test_a_scenario_that_the_index_does_not_know_judges_every_hunk() -> None:
+    index, [one, *_] = index_file.read(corpus.INDEX), corpus.load()
+    assert "handshake" not in judging.scenarios([], index)
+    cells = tuple(cell for cell in index.cells if cell.scenario != "suite/handshake")
+    assert "handshake" in judging.scenarios([one], replace(index, cells=cells))
+
+
 def mutant(name: str, missed: str = "nothing") -> Mutant:
     return Mutant(name, "faults", f"tcp: {name}", "tcp", f"{name} is wrong.", missed, "")
 

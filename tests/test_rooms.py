@@ -120,3 +120,17 @@ def test_a_forked_process_makes_its_files_durable_by_threads_of_its_own(tmp_path
     assert os.waitpid(child, 0)[1] == 0
     with pytest.raises(FileNotFoundError):
         durable.sync_all([tmp_path / "none"])
+
+
+def test_results_are_seen_by_git_only_where_their_folder_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rooms.open_results(Path("elsewhere/one"))
+    with rooms.alone(Path("results/a/1"), "run"):
+        assert Path("results/.gitignore").read_text() == "*\n"
+    Path("results/.gitignore").unlink()
+    rooms.open_results(Path("results/a/2"))
+    assert sorted(str(path) for path in Path().rglob("*")) == [
+        "elsewhere", "elsewhere/one", "results", "results/a", "results/a/1", "results/a/2",
+    ]  # fmt: skip

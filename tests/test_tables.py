@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rushhour.errors import RecordError
+from rushhour.record import tables
 from rushhour.record.tables import MAGIC, MAX_HEADER, read_table, write_table
 
 if TYPE_CHECKING:
@@ -41,6 +42,28 @@ def test_golden_bytes_are_read(tmp_path: Path) -> None:
     assert (table.name, table.version, table.notes, table.torn) == ("t", 1, {"hz": 1000}, 0)
     assert table.rows["a"].tolist() == [1, 2]
     assert [bytes(value) for value in table.rows["b"]] == [b"xyz", b"uvw"]
+
+
+def test_a_small_table_is_read_and_a_large_one_mapped_and_both_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.rh"
+    path.write_bytes(golden())
+    small = read_table(path).rows
+    monkeypatch.setattr(tables, "MAPPED", 0)
+    large = read_table(path).rows
+    assert small.tobytes() == large.tobytes()
+    assert small.dtype == large.dtype
+    assert small.base is None
+    assert isinstance(large.base, np.memmap)
+    assert not small.flags.writeable
+    assert not large.flags.writeable
+
+
+@pytest.mark.parametrize("which", [[True, True, True], [False, True, False], [False, False, False]])
+def test_rows_are_chosen_whole(which: list[bool]) -> None:
+    made = rows(UDP, flow=[1, 2, 3], seq=[0, 7, 2**32 - 1], tx_ns=[-5, 5, 6], rx_ns=[7, 2**62, 8])
+    assert tables.chosen(made, np.array(which)).tolist() == made[np.array(which)].tolist()
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:

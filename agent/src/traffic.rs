@@ -368,5 +368,7 @@ fn merge(known: &mut FlowEnd, news: FlowEnd) {
     known.bytes_received = known.bytes_received.or(news.bytes_received);
     known.packets_sent = known.packets_sent.or(news.packets_sent);
     known.packets_received = known.packets_received.or(news.packets_received);
+    known.zerocopy_sends = known.zerocopy_sends.or(news.zerocopy_sends);
+    known.zerocopy_copied = known.zerocopy_copied.or(news.zerocopy_copied);
     known.error = known.error.take().or(news.error);
 }

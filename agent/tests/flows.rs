@@ -267,6 +267,28 @@ fn transactions_run_over_one_connection_and_over_new_ones() {
 }
 
 #[test]
+fn a_client_may_close_first_or_reset() {
+    let calls = |close| json!({"kind": "crr", "request_bytes": 10, "response_bytes": 5000, "count": 30, "close": close});
+    let (ends, _) = run("first", &plan(1000, &[calls("leave"), calls("reset")]));
+    for end in &ends {
+        assert_eq!((end.packets_sent, end.packets_received), (Some(30), Some(30)), "{end:?}");
+        assert_eq!(end.error, None);
+    }
+}
+
+/// Loopback has to copy before a receiver may keep the bytes.
+#[test]
+fn sends_without_a_copy_are_counted_when_the_kernel_is_done() {
+    let much = json!({"bytes": 3_000_000, "zerocopy": true});
+    let few = json!({"bytes": 100_000, "message_bytes": 10_000, "rate_bps": 80_000_000, "zerocopy": true});
+    let (ends, _) = run("zerocopy", &plan(1000, &[much, few, json!({"bytes": 1000})]));
+    assert_eq!((ends[0].bytes_received, ends[0].zerocopy_sends), (Some(3_000_000), Some(3)), "{:?}", ends[0]);
+    assert_eq!((ends[1].bytes_received, ends[1].zerocopy_sends), (Some(100_000), Some(10)), "{:?}", ends[1]);
+    assert_eq!((ends[0].zerocopy_copied, ends[1].zerocopy_copied), (Some(3), Some(10)));
+    assert_eq!((ends[2].zerocopy_sends, ends[2].zerocopy_copied), (None, None));
+}
+
+#[test]
 fn calibration_gives_every_round_trip_and_arrival() {
     let mut plan = plan(100, &[]);
     let ends = json!({"from": "a", "to": "a", "src": "127.0.0.1", "dst": "127.0.0.1"});

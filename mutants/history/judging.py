@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mutants import results
 from mutants.judge import Scope
 from rushhour.coverage.index import cells_calling
 
@@ -50,8 +51,10 @@ def halves(group: Sequence[Mutant], bench: Bench) -> Iterator[Found]:
 
 
 def scenarios(group: Sequence[Mutant], index: Index) -> tuple[str, ...]:
-    """The scenarios of which a cell executes a function of these hunks."""
+    """The scenarios of which a cell executes a function of these hunks, and those newer than the index."""
     wanted = {one.name for one in group}
     rows = [row for row in corpus.read() if row.patch in wanted]
     cells = [cell for row in rows for cell in cells_calling(index, row.file, row.functions.split())]
-    return tuple(sorted({cell.scenario for cell in cells}))
+    known = {cell.scenario.rpartition("/")[2] for cell in index.cells}
+    newer = {name for name in results.scenarios() if name not in known}
+    return tuple(sorted({cell.scenario for cell in cells} | newer))

@@ -26,6 +26,8 @@ REASONS = {
     "input": "it needs a setting that no administrator means",
     "peer": "it needs packets that no honest peer sends",
     "absent": "it needs a device, a feature or a setting that no cell has",
+    "tracer": "only a tracepoint says it: the packets, the counters and the errors are the same",
+    "onesided": "it needs data both ways in one connection at once; a flow of the laboratory sends one way",
     "gap": "**users can see it, and no cell shows it**",
 }
 

@@ -23,6 +23,7 @@ NO_THRESHOLDS = {
     "MAIN_TABLE": "the number of a routing table",
     "REFUSES": "a value of tcp_ecn",
     "_CA_LOSS": "a state of the kernel's TCP",
+    "_TAG": "the size of a VLAN tag",
     "PAGE": "a unit",
     "FRAME": "a unit: the bytes of a full packet",
     "INITIAL_SEGMENTS": "how TCP begins, in the models of rates",

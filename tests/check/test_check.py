@@ -1,10 +1,12 @@
 """Whole checks: real clones, builds of a little tree, a laboratory that measures what a test says."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from fakes import SCENARIO, FakeLab
 from little_tree import commit, git, make_tree
@@ -14,12 +16,14 @@ from rushhour.check.reach import Reach
 from rushhour.check.telling import commit as sentence
 from rushhour.check.telling import mail, spans, with_scripts
 from rushhour.check.telling import scripts as of_scripts
-from rushhour.errors import UsageError
+from rushhour.coverage.index import Index
+from rushhour.errors import GuestError, UsageError
 from rushhour.lab import kernel as kernels
 from rushhour.lab.kernel import Kernel
 from rushhour.packetdrill import comparing, pairs, telling
 from rushhour.packetdrill.outcome import Outcome
 from rushhour.packetdrill.scripts import Script
+from rushhour.record.record import Record
 from rushhour.verdict.side import key_of
 
 BODY = "static int speed(void)\n{{\n\treturn {};\n}}\n"
@@ -57,7 +61,7 @@ def measured(slow: set[str]) -> FakeLab:
 def judged(
     tree: Path, base: str | None = None, lab: FakeLab | None = None, **options: object
 ) -> dict[str, Any]:
-    given = Options(scenarios=("fake.toml",), whole=True, jobs=1, **options)  # type: ignore[arg-type]
+    given = Options(**{"scenarios": ("fake.toml",), "whole": True, "jobs": 1, **options})  # type: ignore[arg-type]
     return check(tree, base, options=given, lab=lab or measured({"bbr", "cubic"}))
 
 
@@ -72,6 +76,109 @@ def test_what_is_not_committed_is_judged_against_head(tree: Path) -> None:
     assert Path(one["report"]).is_file()
     assert json.loads((Path(found["folder"]) / "check.json").read_text())["sentence"] == found["sentence"]
     assert (tree / "one.c").read_text() == BODY.format(80)
+
+
+def test_results_in_the_tree_itself_are_no_part_of_the_change(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tree / "fake.toml").write_text(SCENARIO)
+    commit(tree, "a scenario", one__c=BODY.format(80))
+    monkeypatch.chdir(tree)
+    first, again = (check(options=Options(("fake.toml",), whole=True), lab=measured(set())) for _ in range(2))
+    assert Path(first["folder"]).resolve().parent == tree / "results/check"
+    assert first["commits"][0]["commit"] == again["commits"][0]["commit"] == git(tree, "rev-parse", "HEAD")
+    assert git(tree, "status", "--short") == ""
+
+
+def test_only_what_differs_is_measured(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    whole = Record.metrics
+
+    def measure(record: Record) -> Any:
+        read.append(str(record.manifest.cell.factors["cc"]))
+        return whole(record)
+
+    monkeypatch.setattr(Record, "metrics", measure)
+    (tree / "one.c").write_text(BODY.format(80))
+    found = judged(tree, lab=measured({"bbr"}), all=True)
+    assert found["verdict"] == "worse"
+    assert set(read) == {"bbr"}
+    # What was measured is known from then on: of the base nothing is measured again.
+    count = len(read)
+    (tree / "one.c").write_text(BODY.format(70))
+    judged(tree, lab=measured({"bbr"}), all=True)
+    assert len(read) == count + count // 2
+
+
+@pytest.fixture
+def watched(tree: Path) -> Path:
+    """A tree whose image has the options in it, so that a kernel with sanitizers is another one."""
+    text = (tree / "Makefile").read_text()
+    commit(tree, "options", Makefile=text.replace("(cat one.c;", "(cat one.c $(O)/.config;"))
+    return tree
+
+
+CELLS = ("reno", "vegas")
+
+
+def complaining(guilty: set[str], among: tuple[str, ...] = CELLS) -> FakeLab:
+    """Kernels with these values in their source complain in these cells where they have sanitizers."""
+
+    def behaviour(kernel: str, cc: str, _seed: int) -> float:
+        image = next(one for one in kernels.installed() if one.name == kernel).image.read_text()
+        value = image.split("return ")[1].split(";")[0]
+        if "CONFIG_KASAN=y" in image and value in guilty and cc in among:
+            raise GuestError("the kernel complains, 1.5 s after its start: BUG: KASAN: slab-out-of-bounds")
+        return 90.0
+
+    return FakeLab(behaviour)
+
+
+def test_one_kernel_has_all_sanitizers_and_what_they_find_is_worse(watched: Path) -> None:
+    (watched / "one.c").write_text(BODY.format(80))
+    quiet = judged(watched, lab=complaining(set()), sanitizers=("ubsan", "kasan"), all=True)
+    assert quiet["verdict"] == "same"
+    assert quiet["sentence"].endswith(" Nothing found by kasan, ubsan in 4 cells.")
+    names = [one.name for one in kernels.installed() if one.is_variant]
+    assert names == [f"check-{quiet['commits'][0]['commit'][:12]}-kasan-ubsan"]
+    found = judged(watched, lab=complaining({"80"}), sanitizers=("ubsan", "kasan"), all=True)
+    assert (found["verdict"], found["exit"]) == ("same", 0)  # runs are known, by image and plan
+    (watched / "one.c").write_text(BODY.format(70))
+    found = judged(watched, lab=complaining({"70"}), sanitizers=("ubsan", "kasan"))
+    assert (found["verdict"], found["exit"]) == ("worse", 1)
+    assert found["sentence"].startswith("Worse: with kasan, ubsan: fake, cc=")
+    assert "BUG: KASAN: slab-out-of-bounds" in found["sentence"]
+
+
+def test_of_what_sanitizers_find_in_the_base_a_change_is_not_guilty(watched: Path) -> None:
+    (watched / "one.c").write_text(BODY.format(80))
+    found = judged(watched, lab=complaining({"80", "90"}), sanitizers=("kasan",))
+    assert (found["verdict"], found["exit"]) == ("same", 0)
+    assert " With kasan the base does the same: fake, cc=" in found["sentence"]
+    assert found["commits"][0]["sanitizers"]["verdict"] == "common"
+
+
+def test_with_all_sanitizers_look_also_at_what_is_worse_without_them(watched: Path) -> None:
+    (watched / "one.c").write_text(BODY.format(80))
+    complains = complaining({"80"})
+
+    def slower(kernel: str, cc: str, seed: int) -> float:
+        image = next(one for one in kernels.installed() if one.name == kernel).image.read_text()
+        return min(complains.behaviour(kernel, cc, seed), float(image.split("return ")[1].split(";")[0]))
+
+    found = judged(watched, lab=FakeLab(slower), sanitizers=("kasan",), all=True)
+    assert (found["verdict"], found["exit"]) == ("worse", 1)
+    assert found["sentence"].startswith("Worse: fake, cc=")
+    assert " With kasan: fake, cc=" in found["sentence"]
+    assert "BUG: KASAN" in found["sentence"]
+
+
+def test_a_kernel_that_runs_nothing_with_sanitizers_has_found_nothing_good(watched: Path) -> None:
+    (watched / "one.c").write_text(BODY.format(80))
+    all_of_them = (*CELLS, "cubic", "bbr", "boot")
+    found = judged(watched, lab=complaining({"80", "90"}, all_of_them), sanitizers=("kasan",))
+    assert (found["verdict"], found["exit"]) == ("invalid", 4)
+    assert found["sentence"].startswith("Invalid: with kasan nothing can be judged: fake, cc=")
 
 
 def test_a_clean_tree_is_judged_by_its_last_commit(tree: Path) -> None:
@@ -104,7 +211,7 @@ def test_what_compiles_to_the_same_image_is_the_same_and_nothing_runs(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab = measured(set())
-    (tree / "net/ipv4/tcp.c").write_text("int tcp; /* not compiled by this little tree */\n")
+    (tree / "net/ipv4/tcp.c").write_text("int tcp, other;\n")
     found = judged(tree, lab=lab)
     assert found["verdict"] == "same"
     assert "same image" in str(found["sentence"])
@@ -119,6 +226,43 @@ def test_for_documents_nothing_is_built(tree: Path) -> None:
     assert found["sentence"] == "Same: nothing of it is ever compiled."
     assert found["exit"] == 0
     assert kernels.installed() == []
+
+
+def test_for_comments_nothing_is_built(tree: Path) -> None:
+    base = git(tree, "rev-parse", "HEAD")
+    commit(tree, "a comment", one__c="/* Two\n * lines. */\n" + BODY.format(90))
+    commit(tree, "slower", one__c="/* Two\n * lines. */\n" + BODY.format(80))
+    commented, slower = judged(tree, base)["commits"]
+    assert commented["sentence"] == "Same: only comments and blank space differ."
+    assert (commented["exit"], commented["change"][0]["code"]) == (0, False)
+    assert slower["verdict"] == "worse"
+    built = {one.name for one in kernels.installed()}
+    assert built == {f"check-{one['commit'][:12]}" for one in (commented, slower)}
+
+
+def test_a_change_with_which_the_kernel_does_not_start_is_told_in_the_kernels_words(tree: Path) -> None:
+    (tree / "one.c").write_text(BODY.format(80))
+    panic = "the virtual kernel did not start; its last console lines:\n    Kernel panic - not syncing: x"
+
+    def behaviour(kernel: str, _cc: str, _seed: int) -> float:
+        image = next(one for one in kernels.installed() if one.name == kernel).image.read_text()
+        if "return 80" in image:
+            raise GuestError(panic)
+        return 90.0
+
+    found = judged(tree, lab=FakeLab(behaviour))
+    assert (found["verdict"], found["exit"]) == ("broken", 1)
+    assert found["sentence"] == "It does not start: Kernel panic - not syncing: x."
+    assert found["commits"][0]["starts"] is False
+    # Where the base does not run either, nobody knows.
+
+    def nothing(_kernel: str, _cc: str, _seed: int) -> float:
+        raise GuestError(panic)
+
+    commit(tree, "other", one__c=BODY.format(82))
+    (tree / "one.c").write_text(BODY.format(83))
+    found = judged(tree, lab=FakeLab(nothing))
+    assert (found["verdict"], found["exit"]) == ("invalid", 4)
 
 
 def known(*cells: str) -> Reach:
@@ -150,6 +294,36 @@ def test_a_change_that_no_cell_executes_is_an_answer_of_its_own(
     # What the index does not know of shows all the same.
     (tree / "one.c").write_text(BODY.format(81))
     assert judged(tree, lab=measured({"bbr"}))["verdict"] == "worse"
+
+
+def test_cells_that_cannot_come_to_the_change_are_left_out_and_said_so(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only if the index is of this very base; `--all` runs them as well."""
+    right = True
+    idle = frozenset(key_of("fake", {"cc": cc}) for cc in ("reno", "cubic", "bbr"))
+    monkeypatch.setattr(core, "reach", lambda *_, **__: replace(known("vegas"), idle=idle))
+    monkeypatch.setattr(core, "holds", lambda *_: right)
+    monkeypatch.setattr(core, "_index", lambda _: Index({}, (), {}, np.zeros((0, 0), np.bool_)))
+    index = Path("index.json.xz")
+    (tree / "one.c").write_text(BODY.format(80))
+    lab = measured(set())
+    found = judged(tree, lab=lab, whole=False, coverage=index)
+    assert {cc for _, cc, _ in lab.ran} == {"vegas"}
+    assert found["sentence"] == (
+        "Same: the 1 cell that comes to it is equal to the byte. 2 other cells cannot come to it."
+    )
+    assert found["commits"][0]["idle"] == 2
+    assert (
+        judged(tree, lab=measured(set()), whole=False, coverage=index, all=True)["commits"][0]["cells"] == 3
+    )
+    assert judged(tree, lab=measured(set()), coverage=index)["commits"][0]["cells"] == 4, (
+        "longer runs do more"
+    )
+    # A scenario of somebody's own is none of the index that the program has.
+    assert judged(tree, lab=measured(set()), whole=False)["commits"][0]["cells"] == 3
+    right = False
+    assert judged(tree, lab=measured(set()), whole=False, coverage=index)["commits"][0]["cells"] == 3
 
 
 def test_kernels_of_earlier_checks_go(tree: Path) -> None:

@@ -1,5 +1,6 @@
 """A clone as it lies there becomes a commit, and the clone is as it was."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,16 @@ def test_no_repository_and_none_with_a_commit_are_told(tree: Path, tmp_path: Pat
     git(tmp_path, "init", "-q", "empty")
     with pytest.raises(KernelError, match="no commit yet"):
         beside(tmp_path / "empty").working()
+
+
+def test_a_merge_that_is_not_finished_is_told(tree: Path) -> None:
+    git(tree, "checkout", "-q", "-b", "side", "HEAD^")
+    commit(tree, "on a side", one__c="int one = 2;\n")
+    with pytest.raises(subprocess.CalledProcessError):
+        git(tree, "merge", "-q", "main")
+    before = state(tree)
+    with pytest.raises(KernelError, match=r"a merge is not finished: one\.c is in conflict"):
+        beside(tree).working()
+    assert state(tree) == before
+    git(tree, "add", "one.c")
+    assert beside(tree).working() is not None

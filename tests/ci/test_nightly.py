@@ -1,7 +1,9 @@
 """The nightly job: its script carried out on a real repository; what judges is played by a small program."""
 
 import os
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from rushhour.cli.ci import ci
 PLAYED = """#!/bin/bash
 printf '%s\\n' "$*" >>{folder}/asked
 [ "$1" = check ] || [ "$1 $2" = "kernel build" ] || exit 0
+[ -e {folder}/slow ] && {{ echo $$ >{folder}/slow; exec sleep 60; }}
 for word; do [ "$last" = --out ] && mkdir -p "$word/abc"; last=$word; done
 read -r code said <{folder}/answer
 echo; echo "$said"; echo "$said" >&2
@@ -35,20 +38,24 @@ class Nights:
         write("nightly", Settings(tree=str(self.tree), sanitizers=("kasan",), place=folder), folder)
         self.job = folder / "nightly"
 
+    def begin(self) -> subprocess.Popen[str]:
+        """A night that goes on."""
+        path = f"{self.folder / 'bin'}:{os.environ['PATH']}"
+        return subprocess.Popen(
+            [self.job / "rushhour.sh"],
+            env=os.environ | {"PATH": path},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
     def night(self, answer: str) -> tuple[int, str]:
         """One night; its exit code and its line."""
         (self.folder / "answer").write_text(f"{answer}\n")
-        path = f"{self.folder / 'bin'}:{os.environ['PATH']}"
-        done = subprocess.run(
-            [self.job / "rushhour.sh"],
-            env=os.environ | {"PATH": path},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.stdout.count("\n") == 1, done.stdout + done.stderr
-        self.told = done.stderr
-        return done.returncode, done.stdout.strip()
+        done = self.begin()
+        said, self.told = done.communicate(timeout=60)
+        assert said.count("\n") == 1, said + self.told
+        return done.returncode, said.strip()
 
     def asked(self, word: str) -> list[str]:
         """What was asked for so far, of commands that begin with this word."""
@@ -57,6 +64,14 @@ class Nights:
     def head(self) -> str:
         """Today's revision."""
         return git(self.tree, "rev-parse", "HEAD")
+
+
+def is_there(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 @pytest.fixture
@@ -68,7 +83,10 @@ def nights(tmp_path: Path) -> Nights:
 
 def test_the_first_night_runs_and_the_second_is_judged_by_it(nights: Nights) -> None:
     first = nights.head()
-    assert len(nights.asked("run suite --quick --no-report --kernel nightly")) == 1
+    # As `check` calls it: else one image would be two kernels of the history, each with its own seeds.
+    named = f"check-{first[:12]}"
+    assert nights.asked("kernel build")[0].endswith(f"tree.git@{first} --name {named} --aside")
+    assert len(nights.asked(f"run suite --quick --no-report --kernel {named} ")) == 1
     commit(nights.tree, "second", one__c="2")
     code, said = nights.night("1 Worse: suite/slow-start, cc=cubic: less; 3 of 188 cells differ.")
     assert code == 1
@@ -108,12 +126,49 @@ def test_a_broken_tree_is_told_and_the_next_is_judged_by_the_last_that_ran(night
 
 def test_a_night_that_could_judge_nothing_is_tried_again(nights: Nights) -> None:
     commit(nights.tree, "second", one__c="2")
-    assert nights.night("2 no space left") == (2, "master: no space left")
+    code, said = nights.night("2 no space left")
+    assert code == 2
+    assert said.endswith(".log: no space left")
     assert nights.night("0 Same.")[0] == 0
     nights.tree.rename(nights.folder / "elsewhere")
     code, said = nights.night("0 Same.")
     assert code == 2
     assert said.startswith("master: it cannot be fetched: ")
+
+
+def test_a_full_disk_is_no_tree_that_does_not_build(tmp_path: Path) -> None:
+    made = Nights(tmp_path)
+    code, said = made.night("2 no space left")
+    assert code == 2
+    assert said.endswith(".log: no space left")
+    code, said = made.night("1 one.c: error")
+    assert code == 1
+    assert "It does not build: see " in said
+    commit(made.tree, "mended", one__c="3")
+    assert made.night("0 built")[0] == 0
+
+
+def test_a_code_without_a_sentence_is_no_answer(nights: Nights) -> None:
+    commit(nights.tree, "second", one__c="2")
+    assert nights.night("1")[0] == 2
+    assert nights.night("0 Same.")[0] == 0
+
+
+def test_a_night_that_is_ended_ends_what_it_began(nights: Nights) -> None:
+    commit(nights.tree, "second", one__c="2")
+    slow = nights.folder / "slow"
+    slow.touch()
+    going = nights.begin()
+    for _ in range(100):
+        if slow.read_text():
+            break
+        time.sleep(0.1)
+    going.send_signal(signal.SIGTERM)
+    said, _ = going.communicate(timeout=30)
+    assert (going.returncode, said) == (2, "master: interrupted; the next night tries again\n")
+    assert not is_there(int(slow.read_text()))
+    slow.unlink()
+    assert nights.night("0 Same.")[0] == 0
 
 
 def test_a_branch_that_was_rebased_is_judged_by_what_it_was(nights: Nights) -> None:

@@ -160,7 +160,7 @@ def test_a_compiler_that_cannot_is_refused_with_one_that_can(
         "answer",
         lambda words, **rest: "11.4.0\n" if "-dumpfullversion" in words else real(words, **rest),
     )
-    with pytest.raises(KernelError, match=r"coverage needs gcc 12 or newer, and this is 11\.4\.0"):
+    with pytest.raises(KernelError, match=r"counting needs gcc 12 or newer, and this is 11\.4\.0"):
         counting_kernel(elsewhere)
 
 

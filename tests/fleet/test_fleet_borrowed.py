@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
     yield tmp_path
     for pid in fleets.marked(tmp_path):
-        os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it may have ended with one that was killed before it
+            os.kill(pid, signal.SIGKILL)
 
 
 def begin(folder: Path, scenario: str, on: str = "ssh:hosts.toml") -> subprocess.Popen[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -75,6 +76,28 @@ def test_another_agent_is_said() -> None:
 def test_seeds_that_only_one_side_has_decide_nothing() -> None:
     points = series([[10.0, 11.0], [10.0, 11.0, 50.0]])
     assert changes(points, exact=True) == []
+
+
+def others(points: list[Point], seeds: int) -> list[Point]:
+    """The same points, with seeds that nobody else has."""
+    return [
+        replace(point, values={(seed + seeds, 0): value for (seed, _), value in point.values.items()})
+        for point in points
+    ]
+
+
+def test_other_seeds_are_no_exact_change() -> None:
+    points = series([[10.0, 12.0], [10.0, 12.0], [11.0, 13.0]])
+    assert changes([*points[:2], *others(points[2:], 100)], exact=True) == []
+    [found] = changes(points, exact=True)
+    assert found.exact
+
+
+def test_a_level_that_shifts_with_other_seeds_is_a_shift_and_not_exact() -> None:
+    calm, moved = [10.0, 10.1, 9.9, 10.0], [20.0, 20.1, 19.9, 20.0]
+    points = series([calm] * 3 + [moved] * 3)
+    [found] = changes([*points[:3], *others(points[3:], 100)], exact=True)
+    assert (found.at, found.exact, found.shift) == (3, False, True)
 
 
 @given(st.lists(st.sampled_from([1.0, 2.0, 3.0]), min_size=1, max_size=12))

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -166,6 +167,21 @@ def test_a_damaged_kernel_is_said_and_how_to_be_rid_of_it(tree: Path, text: str)
         kernels.find(built.name)
 
 
+def test_a_kernel_that_another_process_removes_meanwhile_is_none(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stays, goes = kernels.build(str(tree), "stays"), kernels.build(str(tree), "goes")
+    load = store.load
+
+    def removed_first(folder: Path) -> kernels.Kernel:
+        if folder == goes.folder:
+            shutil.rmtree(folder)
+        return load(folder)
+
+    monkeypatch.setattr(store, "load", removed_first)
+    assert kernels.installed() == [stays]
+
+
 def test_an_interrupted_save_leaves_no_half_kernel(tree: Path) -> None:
     built = kernels.build(str(tree))
     half = store.cache("kernels", ".tmp-x-123456789012", "kernel", "identity.json")
@@ -220,6 +236,17 @@ def test_a_kernel_that_does_not_start_is_told_and_kept(tree: Path) -> None:
     assert isinstance(done.exception, LabError)
     assert re.search(r"^starts +not here$", done.stdout, re.MULTILINE)
     assert [one.name for one in kernels.installed()] == ["k"]
+
+
+def test_a_source_at_fault_has_an_exit_code_of_its_own(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """So that a script tells it from a machine at fault."""
+    (tree / "one.c").write_text("int one\n")
+    assert cli.main(["kernel", "build", str(tree)], standalone_mode=False) == 1
+    assert "one.c:1" in capsys.readouterr().err
+    with pytest.raises(KernelError):
+        cli.main(["kernel", "build", str(tree / "none")], standalone_mode=False)
 
 
 def test_commands_speak_json_to_machines_and_words_to_people(

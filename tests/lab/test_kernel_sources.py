@@ -9,7 +9,7 @@ import pytest
 from little_tree import git
 
 from rushhour.errors import KernelError
-from rushhour.lab.kernel import debian, process, sources, store
+from rushhour.lab.kernel import debian, process, said, sources, store
 
 
 def quiet(_text: str) -> None:
@@ -160,6 +160,12 @@ def test_a_revision_is_exported_and_the_repository_left_alone(repository: Path) 
     assert (one.directory() / "Makefile").read_text() == "VERSION = 6\n"
     assert git(repository, "status", "--porcelain") == status
     assert git(repository, "worktree", "list").count("\n") == 0
+
+
+def test_what_the_compiler_says_of_a_revision_names_files_by_their_place_in_it(repository: Path) -> None:
+    one = sources.resolve(f"{repository}@v1", quiet)
+    copy = one.directory()
+    assert said.words(f"{copy}/net/ipv4/tcp.c:3:1: error: no", one, copy) == "net/ipv4/tcp.c:3:1: error: no"
 
 
 def test_another_revision_rewrites_only_what_differs(repository: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,25 @@ def test_a_script_comes_with_what_its_first_line_names(tmp_path: Path) -> None:
     assert in_guest(shell.lstrip("/")) in tool.files
 
 
+def test_what_a_link_leads_to_lies_where_it_is_and_loads_what_is_beside_it(tmp_path: Path) -> None:
+    """As Java does, whose name is a link and whose libraries stand beside the program itself."""
+    home, names = tmp_path / "home/bin", tmp_path / "names"
+    (tmp_path / "home/lib").mkdir(parents=True)
+    for folder in (home, names):
+        folder.mkdir(parents=True)
+    (home.parent / "lib.c").write_text("int beside(void) { return 0; }")
+    (home.parent / "main.c").write_text("int beside(void); int main(void) { return beside(); }")
+    library, program = home.parent / "lib/libbeside.so", home / "program"
+    subprocess.run(["cc", "-shared", "-o", library, home.parent / "lib.c"], check=True)
+    link = f"-Wl,-rpath,{'$ORIGIN'}/../lib"
+    subprocess.run(["cc", "-o", program, home.parent / "main.c", library, link], check=True)
+    (names / "name").symlink_to(program)
+    tool = find(names / "name")
+    assert tool.links == {f"host{names}/name": f"/host{program}"}
+    assert {program, library} <= {*tool.files.values()}
+    assert f"host{library}" in tool.files
+
+
 def test_another_content_is_another_program(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.write_text("a")
@@ -77,7 +97,8 @@ def test_a_file_more_in_a_folder_is_another_folder(tmp_path: Path) -> None:
     assert find(tmp_path / "deep") is first
     (tmp_path / "deep/beside").mkdir()
     (tmp_path / "deep/beside/b").write_text("b")
-    assert len(find(tmp_path / "deep").files) == 2
+    theirs = {name for name in find(tmp_path / "deep").files if name.startswith("host/")}
+    assert {Path(name).name for name in theirs} == {"a", "b"}
 
 
 def test_a_lab_takes_a_program_once(monkeypatch: pytest.MonkeyPatch) -> None:

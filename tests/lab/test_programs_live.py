@@ -13,6 +13,7 @@ from rushhour.lab.base import Job
 from rushhour.lab.uml import UmlLab
 from rushhour.plan import lower
 from rushhour.record.record import Record
+from rushhour.series.sharing import sharing
 from rushhour.spec.load import load_scenario
 
 pytestmark = pytest.mark.virtual
@@ -112,8 +113,35 @@ def test_a_server_and_its_client_talk_in_virtual_time(tmp_path: Path) -> None:
     assert 50_000 < answer < 50_500, "with the headers of HTTP"
     assert [one.flow for one in explain(record)] == ["client.back.1"]
     assert record.context.duration_ns == client.ended_ns
+    # The server wrote all at once: of the last bytes' way it is not said that it was too slow.
+    assert explain(record)[0].shares["application"] < 0.1
+    assert sharing(record) == [flows["client.back.1"]], "a request takes nothing from its answer"
     again = run(WEB, tmp_path, "b")
     assert again.manifest.files == record.manifest.files
+
+
+PLAIN = """
+import ctypes, locale, os
+libc = ctypes.CDLL(None, use_errno=True)
+os.setgid(65534), os.setuid(65534)
+open("/dev/null", "w").write("x"), open("/dev/zero", "rb").read(1)
+print(locale.setlocale(locale.LC_ALL, ""))
+print(libc.shmget(0, 4096, 0o1600) >= 0)
+print(libc.syscall(240, b"q", os.O_CREAT | os.O_RDWR, 0o600, None) >= 0)
+print(libc.syscall(425, 8, ctypes.create_string_buffer(120)) >= 0)
+"""
+
+
+def test_servers_that_give_up_root_find_what_they_find_anywhere(tmp_path: Path) -> None:
+    """PostgreSQL wants a user, its locale, /dev/null and shared memory; others message queues or io_uring."""
+    (tmp_path / "plain.py").write_text(PLAIN)
+    record = run(
+        f'[[program]]\nnode = "s1"\ncommand = ["{PYTHON}", "plain.py"]\nfiles = "plain.py"\nuntil = "exit"\n',
+        tmp_path, "a",
+    )  # fmt: skip
+    said = [line.text for line in record.output()]
+    assert said[1:] == ["True"] * 3, record.result.programs
+    assert said[0].replace("utf8", "UTF-8").endswith("C.UTF-8")
 
 
 def test_programs_wait_print_end_and_are_ended(tmp_path: Path) -> None:
@@ -133,7 +161,7 @@ def test_programs_wait_print_end_and_are_ended(tmp_path: Path) -> None:
     assert named["stopped"].ended_ns is not None
     assert 1.5e9 <= named["stopped"].ended_ns < 1.8e9
     assert named["never"].started_ns is None
-    assert "never ready" in str(named["never"].error)
+    assert "did not begin: fails-not-ready was never ready" in str(named["never"].error)
     values = {(one.metric, one.scope): one.value for one in record.metrics()}
     assert values["program_exit", "program:fails"] == 7
     time_s = values["program_time_s", "program:says"]

@@ -195,6 +195,44 @@ def test_a_replica_catches_up_after_an_outage(
     assert RTT / 2.5 <= took_s(record, "caught-up") <= 10
 
 
+PRIMARY = """
+set -e
+initdb -D /tmp/data -U postgres --no-sync > /dev/null
+echo "host all all all trust\nhost replication all all trust" >> /tmp/data/pg_hba.conf
+exec postgres -D /tmp/data -k /tmp -c listen_addresses='*' -c fsync=off
+"""
+REPLICA = """
+set -e
+pg_basebackup -h s1 -U postgres -D /tmp/copy -R -X stream -c fast
+postgres -D /tmp/copy -k /tmp -p 5433 -c fsync=off &
+psql -q -h s1 -U postgres -c 'create table t as select generate_series(1, 100)'
+until psql -h /tmp -p 5433 -U postgres -Atc 'select count(*), pg_is_in_recovery() from t'; do sleep 0.2; done
+"""
+
+
+def test_postgresql_with_a_replica(twice: Callable[[Scenario], Record], tmp_path: Path) -> None:
+    """A server that refuses root, forks, and shares memory in System V's way."""
+    programs = max(Path("/usr/lib/postgresql").glob("*/bin"))
+    for name, text in (("primary", PRIMARY), ("replica", REPLICA)):
+        (tmp_path / f"{name}.sh").write_text(f"export PATH={programs}:$PATH\n{text}")
+    needs = [str(programs.parent), "/usr/share/postgresql", "sh", "setpriv", "sleep"]
+    scenario = 'duration = "60s"\ntopology = { preset = "dumbbell", rate = "50mbit", rtt = "20ms" }\n'
+    for name, node, more in (
+        ("primary", "s1", "ready = 5432"), ("replica", "r1", 'after = "primary"\nuntil = "exit"')
+    ):  # fmt: skip
+        scenario += f"""
+[[program]]
+name = "{name}"
+node = "{node}"
+command = "setpriv --reuid=65534 --regid=65534 --clear-groups sh {name}.sh"
+files = "{name}.sh"
+needs = {needs}
+{more}
+"""
+    record = twice(parse_scenario(scenario, folder=tmp_path))
+    assert "100|t" in said(record, "replica").splitlines()
+
+
 def test_git_clones_over_ssh(twice: Callable[[Scenario], Record]) -> None:
     small = ("program.server.environment.BYTES=200000", "topology.rtt=20ms", "topology.loss=0%")
     record = twice(cell("programs/git-clone-far-away", *small, tcp_congestion_control="cubic"))

@@ -70,6 +70,38 @@ def test_the_reason_of_a_warning_and_the_warning_are_one_complaint(tmp_path: Pat
     assert one.lines[1].startswith("WARNING: CPU: 0 PID: 1 at lib/refcount.c:28")
 
 
+# As User-Mode Linux has it (6.12.117, planted).
+REFERENCES_OF_UML = """\
+[   64.092000] ------------[ cut here ]------------
+[   64.092000] WARNING: CPU: 0 PID: 0 at lib/refcount.c:25 refcount_warn_saturate+0x14b/0x1c0
+[   64.092000] refcount_t: addition on 0; use-after-free.
+[   64.092000] CPU: 0 UID: 0 PID: 0 Comm: swapper Not tainted 6.12.117 #1
+[   64.092000] ---[ end trace 0000000000000000 ]---
+"""
+PLAIN_WARNING = """\
+[   64.092000] ------------[ cut here ]------------
+[   64.092000] WARNING: CPU: 0 PID: 0 at net/with/tcp_planted.c:98 warns+0x2c/0x30
+[   64.092000] CPU: 0 UID: 0 PID: 0 Comm: swapper Not tainted 6.12.117 #1
+[   64.092000] ---[ end trace 0000000000000000 ]---
+"""
+
+
+def test_a_reason_behind_its_warning_belongs_to_it(tmp_path: Path) -> None:
+    first, second = found(tmp_path, REFERENCES_OF_UML + PLAIN_WARNING)
+    assert first.title == (
+        "WARNING: CPU: 0 PID: 0 at lib/refcount.c:25 refcount_warn_saturate+0x14b/0x1c0: "
+        "refcount_t: addition on 0; use-after-free."
+    )
+    assert first.lines[1] == "refcount_t: addition on 0; use-after-free."
+    assert second.title == "WARNING: CPU: 0 PID: 0 at net/with/tcp_planted.c:98 warns+0x2c/0x30"
+
+
+def test_a_file_is_named_by_its_place_in_the_source(tmp_path: Path) -> None:
+    where = "/home/me/.cache/rushhour/sources/git-7ae9f6551348-with-ubsan/net/with/tcp_mine.c:43:10"
+    (one,) = found(tmp_path, f"[   64.092000] UBSAN: shift-out-of-bounds in {where}\n")
+    assert one.title == "UBSAN: shift-out-of-bounds in net/with/tcp_mine.c:43:10"
+
+
 def test_several_are_told_apart(tmp_path: Path) -> None:
     titles = [one.title for one in found(tmp_path, KASAN + REFERENCES + LOCKS)]
     assert titles == [

@@ -76,3 +76,18 @@ def test_last_lines_are_fit_for_a_terminal(tmp_path: Path) -> None:
         b"[    0.000000] one\x1b[31m\x07\n\n\xff\n[   12.5] two\n  [<60020874>] ? interrupt_end+0x84\n"
     )
     assert last_lines(path) == ["one[31m", "\ufffd", "two"]
+
+
+def test_what_a_kernel_says_at_once_as_it_dies_is_no_dump_of_a_stack(tmp_path: Path) -> None:
+    path = tmp_path / "console"
+    path.write_text(
+        "kmsg_dump:\n<6>[    0.012000] IP idents hash table entries: 2048\n"
+        "<0>[    0.012000] Kernel panic - not syncing: tcp_init is broken\n"
+        "<4>[    0.012000] Call Trace:\n<4>[    0.012000]  [<6056643a>] ? panic+0xe0/0x238\n"
+        "<4>[    0.012000]  ffffff00 606ef015 6070dedc ffffff00\n"
+    )
+    assert last_lines(path)[1:] == [
+        "IP idents hash table entries: 2048",
+        "Kernel panic - not syncing: tcp_init is broken",
+        "Call Trace:",
+    ]

@@ -161,12 +161,21 @@ def test_the_stack_counts_on_all_hosts(tmp_path: Path) -> None:
         ("buffer_prunes", ["PruneCalled"]),
         ("collapsed_segments", ["TCPRcvCollapsed"]),
         ("pruned_segments", ["RcvPruned", "OfoPruned", "TCPRcvQDrop"]),
+        ("time_waits", ["TW", "TWKilled"]),
+        ("time_wait_overflows", ["TCPTimeWaitOverflow"]),
+        ("time_waits_reused", ["TWRecycled"]),
     ],
 )
 def test_each_of_its_counters_is_in_its_metric(tmp_path: Path, metric: str, counters: list[str]) -> None:
     told = {f"TcpExt.{name}": 10**place for place, name in enumerate(counters)}
     record = make.record(tmp_path / "run", result={"counters": {"s1": told}})
     assert found(record, metric) == {"total": sum(10**place for place in range(len(counters)))}
+
+
+def test_resets_are_counted_where_they_are_sent(tmp_path: Path) -> None:
+    counters = {"s1": {"Tcp.OutRsts": 2, "Tcp.EstabResets": 7}, "r1": {"Tcp.OutRsts": 1}}
+    record = make.record(tmp_path / "run", result={"counters": counters})
+    assert found(record, "resets_sent") == {"total": 3}
 
 
 def test_acks_per_segment(tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ def test_a_script_that_ends_well_has_passed() -> None:
         ("one.pkt:9: runtime error in write call: Expected result 5 but got 4 with errno 2\n", "call", 9),
         ("one.pkt:9: runtime error in setsockopt call: errno 92 (Protocol not available)\n", "setting", 9),
         ("one.pkt:9: error executing `x` command: non-zero status 1\n", "setting", 9),
+        ("linux_af_alg_socket: Failed to bind AF_ALG socket(hash,sha1): No such file\n", "setting", 0),
         ("one.pkt:9: syntax error at '+'\n", "script", 9),
         (
             "sh: 1: nft: not found\none.pkt:9: error executing `nft` command: non-zero status 127\n",

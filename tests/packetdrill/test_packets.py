@@ -92,12 +92,15 @@ def test_a_new_connection_of_the_same_ends_has_its_own_number() -> None:
 
 def test_what_is_no_tcp_is_told_and_housekeeping_left_out() -> None:
     solicitation = struct.pack("!IHBB", 6 << 28, 8, 58, 255) + bytes(32) + bytes([135, 0]) + bytes(6)
+    options = bytes([58, 0, 5, 2, 0, 0, 1, 0])
+    group_report = struct.pack("!IHBB", 6 << 28, 36, 0, 1) + bytes(32) + options + bytes([143]) + bytes(27)
     assert read(
         frame(1, True, ipv4(bytes(8) + bytes(100), sent=True, protocol=17)),
         frame(2, False, ipv4(struct.pack("!BBHI", 3, 4, 0, 1200), sent=False, protocol=1)),
         frame(3, True, ipv4(b"", sent=True, protocol=2)),
         frame(4, True, solicitation, 0x86DD),
-        frame(5, True, bytes(30), 0x0806),
+        frame(5, True, group_report, 0x86DD),
+        frame(6, True, bytes(30), 0x0806),
     ) == ["udp (100)", "icmp type 3 code 4 1200", "protocol 0x0806 (30)"]
 
 

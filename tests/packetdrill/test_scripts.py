@@ -58,6 +58,17 @@ def test_what_a_script_says_itself_counts(tmp_path: Path) -> None:
     assert not any("_ip=" in word for word in words)
 
 
+def test_further_addresses_of_an_end_have_a_route(tmp_path: Path) -> None:
+    """Those of MPTCP's scripts; what has one address goes on with a route to it only."""
+    first = "+0.0 < addr[caddr0] > addr[saddr0] S 0:0(0)\n"
+    (tmp_path / "join.pkt").write_text(f"{first}+0 < addr[caddr1] > addr[saddr1] S 0:0(0)\n")
+    (tmp_path / "one.pkt").write_text(first)
+    join, one = scripts.find([tmp_path]).scripts
+    assert "--remote_ip=192.0.2.1/24" in join.words("ipv4")
+    assert "--remote_ip=fd3d:fa7b:d17d::1/64" in join.words("ipv6")
+    assert "--remote_ip=192.0.2.1" in one.words("ipv4")
+
+
 @pytest.mark.parametrize(
     ("version", "variant"), [("ipv4", "ipv4"), ("ipv6", "ipv6"), ("ipv4-mapped-ipv6", "mapped")]
 )

@@ -13,10 +13,12 @@ from builders import reseal
 from report_records import BUFFER, RATE, make_copies, make_set
 
 from rushhour.errors import ReportError
+from rushhour.quantities.words import Scale
 from rushhour.record.record import Record
 from rushhour.record.result_set import ResultSet
-from rushhour.report import embed
-from rushhour.report.html import render, write
+from rushhour.report import embed, gather
+from rushhour.report.html import _bars, render, write
+from rushhour.report.tables import Column, Row, Table
 
 ATTACK = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)>"
 VOID = {"meta", "img", "br", "input", "link", "hr"}
@@ -132,6 +134,34 @@ def test_two_factors_make_a_map_that_leads_to_the_runs(sweep: ResultSet) -> None
 
 def test_the_same_records_give_the_same_bytes(sweep: ResultSet) -> None:
     assert render(sweep) == render(ResultSet.open(sweep.path))
+
+
+def test_few_runs_are_opened_once_for_their_curves(sweep: ResultSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    real = Record.open.__func__  # type: ignore[attr-defined]
+
+    def told(cls: type[Record], path: Path | str) -> Record:
+        opened.append(Path(path).name)
+        made: Record = real(cls, path)
+        return made
+
+    page = render(sweep)
+    monkeypatch.setattr(Record, "open", classmethod(told))
+    runs = [run.name for run in gather.views(sweep)]
+    assert sorted(opened) == sorted(runs)
+    # Of more runs than can have curves none is held meanwhile; what comes of them is the same.
+    opened.clear()
+    monkeypatch.setattr(gather, "HELD", 0)
+    assert [run.name for run in gather.views(sweep)] == runs
+    assert sorted(opened) == sorted(2 * runs)
+    assert render(sweep) == page
+
+
+def test_bars_are_shares_of_the_greatest_of_a_column_whose_digits_differ() -> None:
+    columns = [Column(name, name, "", Scale(1.0, "", 1)) for name in ("a", "b", "c")]
+    rows = [Row(("x",), [10.0, 5.0, None]), Row(("y",), [-5.0, 5.01, 0.0]), Row(("z",), [0.0, 5.0, 1.0])]
+    assert _bars(Table(("head",), columns, rows)) == [[20, 0, 0], [10, 0, 0], [0, 0, 20]]
+    assert _bars(Table(("head",), columns, [])) == []
 
 
 def test_words_of_a_scenario_are_text_and_nothing_else(hostile: ResultSet) -> None:

@@ -78,17 +78,19 @@ def test_a_set_of_an_older_program_still_says_how(tmp_path: Path) -> None:
     [
         (
             {"kind": "debian", "package": "linux-source-6.12", "version": "6.12.1-1~x"},
-            "'debian:6.12@6.12.1-1~x'",
+            "'debian:6.12@6.12.1-1~x' --train",
         ),
-        ({"kind": "tarball", "file": "linux-7.0.tar.xz"}, "linux-7.0.tar.xz"),
+        ({"kind": "tarball", "file": "linux-7.0.tar.xz"}, "linux-7.0.tar.xz --train"),
+        ({"kind": "tarball", "file": "l.tar", "with_files": "tcp_mine.c"}, "l.tar --with tcp_mine.c"),
         ({"kind": "tree", "directory": "linux"}, "linux"),
     ],
 )
 def test_every_source_of_a_kernel_has_its_command(source: dict[str, str], word: str) -> None:
-    assert (
-        build(read(Kernel, {"source": source, "name": "mine"}, "here"))
-        == f"rushhour kernel build {word} --name mine"
-    )
+    identity = {"source": source, "name": "mine"}
+    plain = build(read(Kernel, identity, "here"))
+    assert plain == f"rushhour kernel build {word.removesuffix(' --train')} --name mine"
+    trained = build(read(Kernel, {**identity, "trained": "f" * 64}, "here"))
+    assert trained == f"rushhour kernel build {word} --name mine"
     assert build(read(Kernel, {"source": {"kind": "other"}}, "here")) == ""
 
 

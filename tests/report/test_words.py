@@ -28,6 +28,20 @@ def test_quantity(value: float | None, unit: str, said: str) -> None:
     assert quantity(value, unit) == said
 
 
+@pytest.mark.parametrize(
+    "unit", ["bit/s", "µs", "us", "s", "bytes", "packets", "count", "events", "", "ratio", "%"]
+)
+@pytest.mark.parametrize("power", range(-14, 12))
+def test_a_quantity_is_a_column_of_one_value(unit: str, power: int) -> None:
+    for value in (0.0, 2.0 * 10.0**power, 1.7 * 10.0**power, -3.4567 * 10.0**power):
+        plain = scale_for([value], unit).with_unit(value)
+        # Zeros at the end say nothing, but of a ratio.
+        number, _, behind = plain.removesuffix("%").partition(" ")
+        short = number.rstrip("0").rstrip(".") if "." in number and unit not in ("", "ratio") else number
+        kept = quantity(value, unit).removesuffix("%").partition(" ")
+        assert (kept[0], kept[2]) == (short, behind)
+
+
 def test_a_column_has_one_scale_that_its_largest_value_decides() -> None:
     scale = scale_for([95.64e6, 1.2e6, None], "bit/s")
     assert [scale.text(value) for value in (95.64e6, 1.2e6, None)] == ["95.64", "1.20", "\N{EN DASH}"]

@@ -27,6 +27,8 @@ pytestmark = pytest.mark.host
 
 ADDRESS = {"a": "10.9.1.1", "b": "10.9.2.1"}
 MS = 10**6
+# A start is asked for this long before it is due: on a loaded machine the way to the agents takes 200 ms.
+LEAD_NS = 1_000 * MS
 INSTANCES = Path("/sys/kernel/tracing/instances")
 
 
@@ -112,7 +114,7 @@ def begun(bed: Bed, asked: dict[str, Any], names: str = "ab") -> dict[str, Futur
     """Both have prepared and know when to start."""
     for name in names:
         bed.session(name).call("prepare", plan=asked, here=name)
-    start = time.monotonic_ns() + 100 * MS
+    start = time.monotonic_ns() + LEAD_NS
     return {name: bed.session(name).begin("run", start_clock_ns=start) for name in names}
 
 
@@ -239,7 +241,7 @@ def test_a_peer_that_is_not_there_is_the_flows_own_error(bed: Bed) -> None:
     bed.nodes["b"].nft("chain in { type filter hook input priority 0; tcp dport 5002 drop; }")
     asked = plan(flow(0), flow(1), flow(2, "rr", count=3, request_bytes=1, response_bytes=1), duration_ms=300)
     bed.session("a").call("prepare", plan=asked, here="a")
-    result = bed.session("a").begin("run", start_clock_ns=time.monotonic_ns() + 50 * MS).result(30)
+    result = bed.session("a").begin("run", start_clock_ns=time.monotonic_ns() + LEAD_NS).result(30)
     errors = {number: one["error"] for number, one in by_number(result).items()}
     assert "Connection refused" in errors[0]
     assert "no answer before its end" in errors[1]
@@ -279,7 +281,7 @@ def test_an_emulator_has_its_queues_for_the_experiment_and_its_own_again_afterwa
     assert "rush3" in bed.queues()
     assert "generic-receive-offload: off" in bed.queues()
     running = begun(bed, asked)
-    there = bed.session("router").begin("run", start_clock_ns=time.monotonic_ns() + 50 * MS)
+    there = bed.session("router").begin("run", start_clock_ns=time.monotonic_ns() + LEAD_NS)
     results = {name: by_number(future.result(60)) for name, future in running.items()}
     told = there.result(60)
     # tbf never lets pass more than rate and bucket (tc-tbf(8)); payload is 1448 of 1514 bytes at most.

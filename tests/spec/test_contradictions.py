@@ -239,7 +239,7 @@ def test_netems_own_words_are_left_alone() -> None:
             'a flow of kind "udp" has no keepalive',
         ),
         ('kind = "rr"\nfastopen = true', "fastopen", 'a flow of kind "rr" has no fastopen'),
-        ('kind = "crr"\nclose = "reset"', "close", 'a flow of kind "crr" has no close'),
+        ('kind = "rr"\nclose = "reset"', "close", 'a flow of kind "rr" has no close'),
         ('open = "receiver"', "open", "sender"),
     ],
 )

@@ -14,6 +14,7 @@ BY_IPERF3 = '[[flow]]\nname = "x"\ngenerator = "iperf3"\n'
         ('read_rate = "1mbit"', "read_rate", "iperf3 has no read_rate"),
         ("keepalive = true", "keepalive", "iperf3 has no keepalive"),
         ("fastopen = true", "fastopen", "iperf3 has no fastopen"),
+        ("zerocopy = true", "zerocopy", "iperf3 has no zerocopy"),
         ('open = "both"', "open", "iperf3 has no open"),
         ('close = "leave"', "close", "iperf3 has no close"),
         ('rcvbuf = "100kB"', "rcvbuf", "sndbuf and rcvbuf to one size"),

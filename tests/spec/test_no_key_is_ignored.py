@@ -64,7 +64,7 @@ FLOW: Document = {
     "read_interval": "7ms", "sndbuf": "77kB", "rcvbuf": "77kB", "dscp": 7, "mss": "777B", "nodelay": True,
     "on": "1s", "off": "1s", "burst": 7, "gso": True, "generator": "iperf3",
     "arrivals": {"process": "poisson", "rate": "7/s"}, "paths": ["one", "two"], "backup": ["one"],
-    "keepalive": True, "fastopen": True, "open": "both", "close": "leave",
+    "keepalive": True, "fastopen": True, "zerocopy": True, "open": "both", "close": "leave",
 }  # fmt: skip
 KINDS: dict[str, Document] = {
     "tcp": {}, "udp": {"rate": "1mbit"}, "ping": {}, "rr": {}, "crr": {},

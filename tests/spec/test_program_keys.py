@@ -97,6 +97,16 @@ def test_a_file_that_leads_elsewhere_is_not_taken(tmp_path: Path) -> None:
         load_scenario(file)
 
 
+def test_a_compiled_program_beside_the_scenario_is_told_once_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "server").write_bytes(b"\x7fELF\xff\0")
+    file = tmp_path / "s.toml"
+    file.write_text(program('node = "s1"\ncommand = "./server"\nfiles = "server"'))
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario(file)
+    assert str(caught.value).count("server") == 3, "its key, its name, and its whole path"
+    assert f"`needs`: {tmp_path / 'server'}" in str(caught.value)
+
+
 def test_keys_of_programs_vary() -> None:
     text = program(
         'name = "a"\nnode = "s1"\ncommand = "sh"\n[sweep]\n"program.a.command" = ["sh -c 1", "sh -c 2"]'

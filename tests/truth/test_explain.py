@@ -102,6 +102,30 @@ name = "upload"
 from = "home"
 to = "server"
 """
+HOLE = """
+title = "Why"
+question = "Why is this flow slow?"
+duration = "6s"
+[[node]]
+name = "sw1"
+role = "switch"
+[[node]]
+name = "sw2"
+role = "switch"
+[[link]]
+between = ["s1", "sw1"]
+rate = "20mbit"
+delay = "10ms"
+[[link]]
+between = ["sw1", "sw2"]
+mtu = "1400B"
+[[link]]
+between = ["sw2", "r1"]
+[[flow]]
+name = "bulk"
+from = "s1"
+to = "r1"
+"""
 VIDEO = '[[flow]]\nname = "video"\nkind = "udp"\nrate = "30mbit"\n'
 
 CAUSES = {
@@ -131,6 +155,8 @@ CAUSES = {
     "policer": POLICED,
     "longer_path": cell(SECOND, path='pairs = 2\nrtts = ["80ms", "10ms"]', rtt="", duration="8s"),
     "timeouts": cell('cc = "reno"\nbytes = "20kB"', path=f"drop = {list(range(2, 14))}", duration="2s"),
+    "mtu_black_hole": HOLE,
+    "mtu_black_hole, TCP looks for the size": HOLE + SYSCTL + '"net.ipv4.tcp_mtu_probing" = 1\n',
     "marks": cell("ecn = true", path='queue = "codel ecn ce_threshold 200us"', rtt="80ms", duration="6s"),
     "impatient_queue, marks": cell(
         "ecn = true", path='queue = "codel ecn target 1ms interval 4ms"', rtt="80ms", duration="6s"
@@ -145,7 +171,15 @@ CAUSES = {
 """Cause (and variant) → the cell that has it and nothing else."""
 
 
-OLDER = ("receive_buffer, sysctl", "send_buffer", "slow_reader", "timeouts", "policer", "reordering")
+OLDER = (
+    "receive_buffer, sysctl",
+    "send_buffer",
+    "slow_reader",
+    "timeouts",
+    "policer",
+    "reordering",
+    "mtu_black_hole",
+)
 """Those that depend on what a kernel counts, tried on the older one, too."""
 
 

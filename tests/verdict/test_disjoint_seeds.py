@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from rushhour.verdict import Side, judge
-from rushhour.verdict.side import SideCell, Trial
+from rushhour.verdict.side import SideCell
+from rushhour.verdict.trial import Trial
 
 
 def side(name: str, seed: int) -> Side:

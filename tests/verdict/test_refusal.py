@@ -192,6 +192,21 @@ def test_what_the_candidate_skipped_is_not_compared(compared: Callable[..., Verd
     assert verdict.verdict == "same"
 
 
+def test_what_a_kernel_of_the_same_configuration_cannot_run_is_worse(
+    compared: Callable[..., Verdict], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(KERNEL, "config_sha256", "c" * 64)
+    cell = {"index": 1, "factors": {"cc": "reno"}}
+    entry = {"cell": cell, "kernel": "k", "repetition": 0, "seed": 100, "message": "no reno"}
+    verdict = compared(SAME, {"cubic": [90.0, 91.0]}, skipped=[entry])
+    assert not verdict.missing
+    assert {cell.cell.label: cell.verdict for cell in verdict.cells} == {
+        "cc=cubic": "same",
+        "cc=reno": "worse",
+    }
+    assert verdict.cells[1].reason == "the candidate failed in 2 of 2 runs: no reno"
+
+
 def test_links_that_became_untrue_are_the_candidates_doing(compared: Callable[..., Verdict]) -> None:
     """In virtual time nothing but the variable can have made them so."""
     verdict = compared(SAME, SAME, valid=False, invalid_reasons=["rate of left → right is 97 Mbit/s"])

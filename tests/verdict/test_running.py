@@ -18,6 +18,7 @@ from rushhour.lab import kernel as kernels
 from rushhour.report.verdict import output
 from rushhour.verdict import Verdict, compare, place
 from rushhour.verdict import open as opening
+from rushhour.verdict.side import key_of
 
 Judge = Callable[..., Verdict]
 
@@ -206,6 +207,50 @@ def test_a_kernel_that_hangs_is_given_up(bench: Judge, tmp_path: Path) -> None:
     assert set(found(verdict).values()) == {"worse"}
     assert len(verdict.missing) == 40 - len(verdict.cells)
     assert "had hung 5 times" in verdict.missing[0].reason
+
+
+def test_the_first_hang_ends_what_ends_at_the_first_worse_cell(bench: Judge, tmp_path: Path) -> None:
+    (tmp_path / "fake.toml").write_text(many_cells(10))
+
+    def behaviour(kernel: str, cc: str, _seed: int) -> float:
+        if kernel == "new" and cc in ("cubic", "vegas"):
+            error = GuestError("virtual time stood still")
+            error.hangs = True
+            raise error
+        return 90.0
+
+    verdict = bench(behaviour, stop=True, jobs=1)
+    hung = [cc for name, cc, _ in bench.lab.ran if name == "new" and cc in ("cubic", "vegas")]  # type: ignore[attr-defined]
+    assert 1 <= len(hung) <= 3, "and what had begun"
+    assert (verdict.verdict, verdict.exit) == ("worse", 1)
+    worst = next(cell for cell in verdict.cells if cell.verdict == "worse")
+    assert worst.reason.endswith("virtual time stood still")
+    assert "had hung once" in verdict.missing[0].reason
+
+
+def test_where_the_base_hangs_too_a_hang_ends_nothing(bench: Judge) -> None:
+    def behaviour(_kernel: str, cc: str, _seed: int) -> float:
+        if cc == "cubic":
+            error = GuestError("virtual time stood still")
+            error.hangs = True
+            raise error
+        return 90.0
+
+    verdict = bench(behaviour, stop=True, jobs=1)
+    assert found(verdict) == {"cubic": "invalid", "reno": "same", "vegas": "same", "bbr": "same"}
+
+
+def test_cells_can_be_left_out(bench: Judge) -> None:
+    gone = key_of("fake", {"cc": "cubic"})
+    verdict = bench(lambda *_: 90.0, without={gone}, jobs=1)
+    assert found(verdict) == dict.fromkeys(("reno", "vegas", "bbr"), "same")
+    assert "cubic" not in {cc for _, cc, _ in bench.lab.ran}  # type: ignore[attr-defined]
+    assert verdict.planned == 3
+    # Nothing at all is left: the same, and a page that says so.
+    every = {key_of("fake", {"cc": cc}) for cc in ("cubic", "reno", "vegas", "bbr")}
+    verdict = bench(lambda *_: 90.0, without=every, jobs=1)
+    assert (verdict.verdict, verdict.cells) == ("same", [])
+    assert output.write(verdict, verdict.folder or Path())["cells"] == []
 
 
 def test_what_a_kernel_lacks_is_not_compared(bench: Judge) -> None:

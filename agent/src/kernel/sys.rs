@@ -28,6 +28,7 @@ pub mod time;
 pub mod timer;
 pub mod together;
 pub mod visit;
+pub mod zerocopy;
 
 use std::io;
 

@@ -29,11 +29,11 @@ pub enum Open {
     Both,
 }
 
-/// What a sender does with its socket when it has handed over everything.
+/// What a sender does with its socket when it has handed over everything; a client (`crr`) when it has its response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Close {
-    /// It ends its direction and keeps the socket until the receiver has ended the other.
+    /// It ends its direction and keeps the socket until the receiver has ended the other; a client waits for the server.
     #[default]
     Wait,
     /// It closes it: what is still to be sent is the kernel's own matter.
@@ -108,6 +108,9 @@ pub struct Flow {
     /// The first data go with the SYN, where the kernels allow it.
     #[serde(default)]
     pub fastopen: bool,
+    /// The kernel sends from the pages of the sender, and says when it is done with them (`MSG_ZEROCOPY`).
+    #[serde(default)]
+    pub zerocopy: bool,
     #[serde(default)]
     pub open: Open,
     #[serde(default)]

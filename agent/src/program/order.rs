@@ -22,6 +22,7 @@ pub(super) struct Order {
 #[derive(Debug)]
 struct States {
     of: Vec<State>,
+    names: Vec<String>,
     /// How many of those with which the experiment ends have not ended.
     awaited: usize,
 }
@@ -31,14 +32,15 @@ struct States {
 pub(super) enum Told {
     Go,
     Wait,
-    /// That one will never be ready.
-    Never(usize),
+    /// The program of this name will never be ready.
+    Never(String),
 }
 
 impl Order {
     pub fn of(programs: &[Program]) -> Self {
         let awaited = programs.iter().filter(|program| program.until_exit).count();
-        Self { states: Mutex::new(States { of: vec![State::Coming; programs.len()], awaited }) }
+        let names = programs.iter().map(|program| program.name.clone()).collect();
+        Self { states: Mutex::new(States { of: vec![State::Coming; programs.len()], names, awaited }) }
     }
 
     fn states(&self) -> MutexGuard<'_, States> {
@@ -50,7 +52,7 @@ impl Order {
         let states = self.states();
         let state = |one: usize| states.of.get(one).copied().unwrap_or(State::Failed);
         if let Some(one) = others.iter().find(|one| state(**one) == State::Failed) {
-            return Told::Never(*one);
+            return Told::Never(states.names.get(*one).cloned().unwrap_or_default());
         }
         if others.iter().all(|one| state(*one) == State::Ready) {
             Told::Go
@@ -83,7 +85,7 @@ mod tests {
 
     #[test]
     fn who_waits_is_told_when_all_are_ready_or_one_never_will_be() {
-        let program = |id| Program { id, until_exit: id != 1, ..Program::default() };
+        let program = |id| Program { id, name: format!("p{id}"), until_exit: id != 1, ..Program::default() };
         let programs = [program(0), program(1), program(2)];
         let order = Order::of(&programs);
         assert_eq!(order.ask(&[]), Told::Go);
@@ -92,7 +94,7 @@ mod tests {
         assert_eq!(order.ask(&[0]), Told::Go);
         assert_eq!(order.ask(&[0, 1]), Told::Wait);
         assert!(!order.has_ended(&programs[1]), "nobody waits for its end");
-        assert_eq!(order.ask(&[0, 1]), Told::Never(1));
+        assert_eq!(order.ask(&[0, 1]), Told::Never("p1".into()));
         assert!(!order.has_ended(&programs[2]));
         assert!(order.has_ended(&programs[0]), "the last one");
         assert_eq!(order.ask(&[0]), Told::Go, "it was ready");

@@ -98,7 +98,7 @@ impl Running {
         loop {
             match self.order.ask(&self.program.after) {
                 Told::Go => return Ok(()),
-                Told::Never(one) => return Err(format!("did not begin: program {one} was never ready")),
+                Told::Never(one) => return Err(format!("did not begin: {one} was never ready")),
                 Told::Wait => at_ns = self.clock.now() + look_ns(self.clock.now() - since_ns),
             }
             if self.sleep_until(at_ns) {

@@ -13,5 +13,10 @@ pub struct FlowEnd {
     pub bytes_received: Option<u64>,
     pub packets_sent: Option<u64>,
     pub packets_received: Option<u64>,
+    /// Calls without a copy that the kernel was done with, and those of them that it copied after all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zerocopy_sends: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zerocopy_copied: Option<u64>,
     pub error: Option<String>,
 }

@@ -2,6 +2,7 @@
 
 mod reader;
 
+use std::cell::Cell;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -13,6 +14,7 @@ use crate::kernel::clock::Clock;
 use crate::kernel::sys;
 use crate::kernel::sys::socket::{self, Repeated, Shutdown};
 use crate::kernel::sys::visit::{Moment, Visit};
+use crate::kernel::sys::zerocopy::{self, Completed};
 use crate::plan::{Close, Flow, Kind};
 use crate::traffic::FlowEnd;
 
@@ -97,6 +99,8 @@ struct Sender {
     pace: Option<Pace>,
     periods: Periods,
     close: Close,
+    /// What has become of sends without a copy, where that is asked for.
+    zerocopy: Option<Cell<Completed>>,
 }
 
 fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
@@ -113,6 +117,9 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
         sys::options::set_option(&socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, bps / 8)
             .context(format_args!("set SO_MAX_PACING_RATE to {bps} bit/s"))?;
     }
+    if flow.zerocopy {
+        zerocopy::allow(&socket).context("set SO_ZEROCOPY")?;
+    }
     let switch = Switch::holding(&socket);
     let sender = Sender {
         socket,
@@ -125,6 +132,7 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
         pace: flow.rate_bps.map(|bps| Pace::new(bps, flow.message_bytes)),
         periods: Periods::new(flow.start_ns, &flow.on),
         close: flow.close,
+        zerocopy: flow.zerocopy.then(Cell::default),
     };
     let stop = Stop { at_ns: flow.stop_or(duration_ns), how: Shutdown::Write };
     Ok(Task {
@@ -161,6 +169,11 @@ impl Sender {
                 end.error = Some(options::outcome("send", &cause));
             }
             _ => self.take_leave(),
+        }
+        if let Some(all) = &self.zerocopy {
+            let _ended = self.take_completed(all);
+            end.zerocopy_sends = Some(all.get().sends);
+            end.zerocopy_copied = Some(all.get().copied);
         }
         end
     }
@@ -221,6 +234,9 @@ impl Sender {
     /// One call for as much as one call can carry.
     fn send_much(&self, left: u64) -> io::Result<u64> {
         let size = self.message.unwrap_or(WRITE_BYTES).clamp(1, WRITE_BYTES);
+        if let Some(all) = &self.zerocopy {
+            return self.send_in_place(all, left.min(size as u64) as usize);
+        }
         let times = usize::try_from(left / size as u64).unwrap_or(usize::MAX);
         if times == 0 {
             return sys::socket::send(&self.socket, &ZEROES.once()[..left as usize])
@@ -233,9 +249,28 @@ impl Sender {
         ZEROES.send(&self.socket, times).map(|count| count as u64)
     }
 
+    /// One call whose bytes the kernel takes from where they are. What it no longer needs is taken from it first, for it says
+    /// only so much in advance.
+    fn send_in_place(&self, all: &Cell<Completed>, size: usize) -> io::Result<u64> {
+        loop {
+            self.take_completed(all)?;
+            match zerocopy::send(&self.socket, &ZEROES.once()[..size]) {
+                Err(cause) if cause.raw_os_error() == Some(libc::ENOBUFS) => zerocopy::wait(&self.socket)?,
+                other => return other.map(|count| count as u64),
+            }
+        }
+    }
+
+    fn take_completed(&self, all: &Cell<Completed>) -> io::Result<()> {
+        let (known, news) = (all.get(), zerocopy::completed(&self.socket)?);
+        all.set(Completed { sends: known.sends + news.sends, copied: known.copied + news.copied });
+        Ok(())
+    }
+
     /// How many pieces from this one on are whole and due before the end, of those that one visit hands over.
     fn pieces(&self, pace: Pace, piece: u64, left: u64, clock: Clock) -> u64 {
-        let handed_over = pace.bytes <= WRITE_BYTES as u64 && !clock.is_interruptible();
+        let handed_over =
+            pace.bytes <= WRITE_BYTES as u64 && !clock.is_interruptible() && self.zerocopy.is_none();
         let most = if handed_over { (left / pace.bytes).min(PIECES) } else { 0 };
         let is_due = |piece: &u64| self.periods.at(pace.due_ns(*piece)).is_some_and(|ns| ns < self.stop_ns);
         (piece..piece + most).take_while(is_due).count() as u64
@@ -279,8 +314,12 @@ impl Sender {
         let mut sent = 0;
         while sent < bytes {
             let size = (bytes - sent).min(WRITE_BYTES as u64) as usize;
-            match sys::socket::send(&self.socket, &ZEROES.once()[..size]) {
-                Ok(count) => sent += count as u64,
+            let taken = match &self.zerocopy {
+                Some(all) => self.send_in_place(all, size),
+                None => sys::socket::send(&self.socket, &ZEROES.once()[..size]).map(|count| count as u64),
+            };
+            match taken {
+                Ok(count) => sent += count,
                 Err(cause) if sent == 0 => return Err(cause),
                 Err(_) => break,
             }

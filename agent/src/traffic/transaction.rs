@@ -11,7 +11,7 @@ use crate::kernel::clock::Clock;
 use crate::kernel::sys;
 use crate::kernel::sys::socket::{self, Shutdown};
 use crate::kernel::sys::visit::{Moment, Visit};
-use crate::plan::{Flow, Kind};
+use crate::plan::{Close, Flow, Kind};
 use crate::traffic::FlowEnd;
 
 use super::options;
@@ -191,7 +191,7 @@ impl Client {
         Ok(whole.then(|| clock.since_start(now.ns())))
     }
 
-    /// A transaction with a connection of its own. The server closes first, so this side's port is free again at once.
+    /// A transaction with a connection of its own. If the server closes first, this side's port is free again at once.
     fn converse(&self, clock: Clock) -> Result<Option<i64>> {
         let socket = Arc::new(dial(&self.flow, self.from, self.to)?);
         let outcome = if self.switch.hold(&socket) {
@@ -200,7 +200,11 @@ impl Client {
             Ok(None)
         };
         if matches!(outcome, Ok(Some(_))) {
-            let _closed = socket::discard(&socket, 1);
+            match self.flow.close {
+                Close::Wait => drop(socket::discard(&socket, 1)),
+                Close::Leave => {}
+                Close::Reset => socket::reset_on_close(&socket),
+            }
         }
         self.switch.drop_newest();
         outcome
@@ -214,6 +218,8 @@ struct Server {
     request_bytes: usize,
     response: Vec<u8>,
     kept: bool,
+    /// Whether it closes a connection before its client does.
+    first: bool,
 }
 
 fn server(flow: &Flow) -> Result<Task> {
@@ -235,6 +241,7 @@ fn server(flow: &Flow) -> Result<Task> {
         request_bytes: message(flow.request_bytes).len(),
         response: message(flow.response_bytes),
         kept: flow.kind == Kind::Rr,
+        first: flow.close == Close::Wait,
     };
     Ok(Task { flow: flow.id, work: Box::new(move |_| server.run()), switch, stop: None })
 }
@@ -247,6 +254,9 @@ impl Server {
         while let Ok(socket) = self.from.accept(&self.listener, &mut stranger).map(Arc::new) {
             if self.switch.hold(&socket) {
                 served += self.serve(&socket);
+                if !self.first {
+                    let _closed = socket::discard(&socket, 1);
+                }
             }
             self.switch.drop_newest();
         }

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from rushhour.bisect.mark import Between, ends_said, find
 from rushhour.bisect.measure import first_line
 from rushhour.errors import UsageError
-from rushhour.spec.sweep import LABEL
-from rushhour.spec.toml import value_word
+from rushhour.spec.sweep import set_words
 from rushhour.verdict.cell import CellVerdict, examine
 from rushhour.verdict.judging import conclude_all
 
@@ -158,7 +157,5 @@ def refused(verdicts: Sequence[CellVerdict], question: Question) -> UsageError:
 
 
 def _set(cells: Sequence[Cell]) -> str:
-    """The words that choose the first cell, as a shell takes them; a label is no key, it only names."""
-    factors = cells[0].factors.items()
-    given = [f"{key}={value_word(value)}" for key, value in factors if not key.startswith(LABEL)]
-    return " ".join(f"--set {shlex.quote(word)}" for word in given)
+    """The words that choose the first cell, as a shell takes them."""
+    return shlex.join(set_words(cells[0].factors))

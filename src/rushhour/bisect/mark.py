@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from rushhour.verdict.cell import CellVerdict
     from rushhour.verdict.judged import Judged
     from rushhour.verdict.rule import Rule
-    from rushhour.verdict.side import SideCell, Trial
+    from rushhour.verdict.side import SideCell
+    from rushhour.verdict.trial import Trial
     from rushhour.verdict.vocabulary import Decision
 
     Runs = Mapping[int, Trial]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rushhour.running.batch import Outcome
     from rushhour.running.executor import Executor
     from rushhour.spec import Scenario
-    from rushhour.verdict.side import Trial
+    from rushhour.verdict.trial import Trial
 
     Tell = Callable[[str], None]
 

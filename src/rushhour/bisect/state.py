@@ -73,7 +73,7 @@ class State:
             "steps": [asdict(step) for step in self.steps],
         }
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            rooms.open_results(self.folder)
             write_json(self.folder / DOCUMENT, whole)
             rooms.put(self.folder / LOG, self.log().encode())
         except OSError as error:

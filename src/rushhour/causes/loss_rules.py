@@ -135,6 +135,22 @@ def any_loss(e: Evidence, share: float) -> Named | None:
     return by_shown(e, "losses", share)
 
 
+def black_hole(e: Evidence, _: float) -> Named | None:
+    """Packets above a size vanish, and nobody says so."""
+    share = e.limited("losses", "timeouts")
+    return lasting(by_shown(e, "mtu-black-hole", share, lambda shown: _smaller(e, shown)), share)
+
+
+def _smaller(e: Evidence, shown: Shown) -> Cure:
+    """Segments that pass from the beginning."""
+    name, size = "net.ipv4.tcp_mtu_probing", shown.words["size"]
+    advice = f"Give {e.called(e.sender)} an MTU of {size} bytes"
+    if str(e.setting(e.sender, name)) == "2":
+        return Cure(f"{advice}.")
+    searched = f"or let its TCP begin below and look for what passes ({name} = 2; 1: after a few timeouts)"
+    return Cure(f"{advice}, {searched}.", (Setting(e.sender, name, "2"),))
+
+
 def timeouts(e: Evidence, _: float) -> Named | None:
     """Nothing came back that could have told of the loss; the sender waited."""
     share = e.limited("timeouts")
@@ -164,6 +180,7 @@ def marked(e: Evidence, share: float) -> Named:
 RULES: Mapping[str, tuple[Rule, ...]] = {
     # Damaged packets count as missing, late ones as lost: what is certain comes first.
     "losses": (
+        black_hole,
         corruption,
         reordering,
         outages,
@@ -174,7 +191,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         shallow_queue,
         any_loss,
     ),
-    "timeouts": (no_sack, timeouts),
+    "timeouts": (black_hole, no_sack, timeouts),
     "marks": (impatient_marks, marked),
 }
 """Limit → its rules, in order."""

@@ -288,8 +288,8 @@ LOSSES = (
         "Losses, of which no more is known",
         "RFC 5681",
         says=(
-            "{again} of the segments {way}were sent again{when}; {held} losses kept the window small. Their "
-            "origin did not show."
+            "{again} of the segments {way}were sent again{when}; {held} losses kept the window small, and "
+            "{origin}."
         ),
         word="losses",
         known_by="retransmissions, of which no more is known",

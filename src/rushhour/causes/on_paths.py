@@ -73,11 +73,14 @@ NOTHING_PASSES = (
         "RFC 2923, section 2.1; RFC 4821",
         says=(
             "Packets above {size} bytes vanish on the way {way} without an error (a path-MTU black "
-            "hole): connections are made, and data never arrives."
+            "hole): {then}."
         ),
         leads_to=("large-packets-lost", "mtu-probing-off", "datagram-loss"),
         certain=True,
-        shown_by=("measurements",),
+        word="mtu_black_hole",
+        known_by="limit `timeouts`, and full packets are larger than a switch on the way passes",
+        helps="a smaller MTU of the sender, `net.ipv4.tcp_mtu_probing`",
+        shown_by=("record", "measurements"),
     ),
     Cause(
         "large-packets-lost",

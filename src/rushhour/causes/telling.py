@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     Rule = Callable[[Evidence, float], Named | None]
 
+NO_ORIGIN = "their origin did not show"
+
 
 def said(key: str, where: str, cure: Cure | None = None, **words: str) -> Named:
     """What is said of a cause: its sentence of the table, with these words."""

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from rushhour.check import tokens
 from rushhour.lab.kernel import git
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ class FileChange:
         old: Lines (from 1) of the base that are gone or otherwise.
         new: Lines of the candidate that are new or otherwise.
         functions: Names of functions in which lines differ, in the file's order; none of what is no C.
-        outside: Whether lines outside of functions differ: declarations, macros, tables.
+        outside: Whether lines outside of functions differ, or directives: declarations, macros, tables.
+        code: Whether more than comments and blank space differs; what is no C always counts as code.
     """
 
     path: str
@@ -52,6 +54,7 @@ class FileChange:
     new: tuple[int, ...]
     functions: tuple[str, ...] = ()
     outside: bool = False
+    code: bool = True
 
 
 @dataclass(frozen=True)
@@ -80,14 +83,16 @@ def between(repository: Path, base: str, candidate: str) -> Change:
     found = []
     for state, path in zip(names[::2], names[1::2], strict=False):
         text = git.ask(repository, "diff", *words, "--unified=0", base, candidate, "--", f":(literal){path}")
-        old, new = lines_of(text)
-        functions: tuple[str, ...] = ()
-        outside = False
+        kind, (old, new) = kinds.get(state[:1], "changed"), lines_of(text)
         if path.endswith((".c", ".h")):
-            before = functions_of(_text(repository, base, path))
-            after = functions_of(_text(repository, candidate, path))
+            texts = [_text(repository, commit, path) for commit in (base, candidate)]
+            before, after = map(functions_of, texts)
             functions, outside = touched((before, old), (after, new))
-        found.append(FileChange(path, kinds.get(state[:1], "changed"), old, new, functions, outside))
+            outside = outside or any(map(_directs, texts, (old, new)))
+            code = kind != "changed" or not tokens.same(*texts)
+            found.append(FileChange(path, kind, old, new, functions, outside, code))
+        else:
+            found.append(FileChange(path, kind, old, new))
     return Change(base, candidate, tuple(found))
 
 
@@ -147,6 +152,12 @@ def touched(*sides: tuple[list[Function], tuple[int, ...]]) -> tuple[tuple[str, 
             else:
                 names[inside] = None
     return tuple(names), outside
+
+
+def _directs(text: str, lines: Sequence[int]) -> bool:
+    """Whether any of these lines is a directive, or goes on with one: it reaches beyond its function."""
+    every = ["", *text.split("\n")]
+    return any(every[line].lstrip().startswith("#") or every[line - 1].endswith("\\") for line in lines)
 
 
 def _text(repository: Path, commit: str, path: str) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rushhour.check import telling
 from rushhour.check.change import Change, between, series
-from rushhour.check.reach import Reach, is_silent, reach
+from rushhour.check.reach import Reach, holds, is_silent, reach
+from rushhour.check.same import compiles_to_the_same
 from rushhour.coverage import index_file
 from rushhour.errors import BuildError, KernelError, UsageError
 from rushhour.files import rooms
@@ -41,7 +42,7 @@ FORMAT = "rushhour-check/1"
 PREFIX = "check-"
 """Of the names of kernels that are built for a check."""
 BROKEN = 1
-"""Exit code of a change that does not build."""
+"""Exit code of a change that does not build, or start."""
 UNTOLD = 3
 """Exit code where nothing executes the change: the runs cannot tell."""
 
@@ -117,13 +118,14 @@ def check(
     folder = options.out or rooms.unused(RESULTS / "check" / clock.folder_stamp(clock.now()))
     going = _Going(where, _index(options), len(steps) > 1, folder, options, lab, executor, watch, tell, note)
     going.find_scripts()
+    _begin(folder)
     commits: list[dict[str, Any]] = []
     before = steps[0][0]
     for _, after in steps:
         commits.append(going.judge(before, after))
         if (
             commits[-1]["verdict"] != "broken"
-        ):  # what follows a commit that does not build is judged without it
+        ):  # what follows a commit that does not build, or start, is judged without it
             before = after
     going.clear({name for step in steps[-1:] for name in step})
     worst = max(commits, key=lambda one: telling.RANK[one["verdict"]])
@@ -133,9 +135,18 @@ def check(
         "elapsed_s": round(clock.monotonic() - begin, 1), "commits": commits,
     }  # fmt: skip
     document["sentence"] = telling.whole(document)
-    folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "check.json", document)
     return {"folder": str(folder), **document}
+
+
+def _begin(folder: Path) -> None:
+    """Make the folder of the results, unseen by git: it may lie in the very tree that is checked."""
+    try:
+        rooms.open_results(folder)
+        if not (folder / ".gitignore").exists():
+            rooms.put(folder / ".gitignore", b"*\n")
+    except OSError as error:
+        raise UsageError(f"the results cannot be written: {error.strerror}", where=str(folder)) from error
 
 
 def _index(options: Options) -> Index | None:
@@ -172,7 +183,8 @@ def _steps(where: Beside, base: str | None, options: Options) -> list[tuple[str,
         if before is None:
             raise UsageError(
                 f"nothing differs from {head[:12]}, which has no parent here",
-                hint="change something, or name the revision before your commits: --base REVISION",
+                hint="change something (what git ignores does not count), or name the revision before your "
+                "commits: --base REVISION",
             )
         return [(before, head)]
     first = git.commit(where.directory, base)
@@ -219,6 +231,7 @@ class _Going:
     tell: Tell
     note: Tell
     scripts: pairs.Scripts | None = None
+    told: dict[Change, bool] = field(default_factory=dict)
 
     def find_scripts(self) -> None:
         """Look for packetdrill's scripts and its program, if scripts were named: before anything is built."""
@@ -250,42 +263,101 @@ class _Going:
         return found
 
     def _found(self, change: Change, reached: Reach) -> dict[str, Any]:
+        same = {"verdict": "same", "exit": 0, "image": "same", "cells": 0}
         if is_silent(change):
-            return {"verdict": "same", "exit": 0, "image": "same", "cells": 0, "silent": True}
+            return {**same, "silent": True}
+        if self._is_same_code(change):
+            return {**same, "numbers": True}
         base = self._build(change.base)
         try:
             candidate = self._build(change.candidate)
         except BuildError as error:
             return {"verdict": "broken", "exit": BROKEN, "reason": error.message}
         if base.identity["image_sha256"] == candidate.identity["image_sha256"]:
-            return {"verdict": "same", "exit": 0, "image": "same", "cells": 0}
+            return same
+        # Where objects could not be compared before, they can be now that its kernel is built.
+        if self._is_same_code(change):
+            return {**same, "numbers": True}
+        return self._ran(change, base, candidate, reached)
+
+    def _is_same_code(self, change: Change) -> bool:
+        """Whether it compiles to the same code, as far as is known now; asked twice, compiled once."""
+        if change not in self.told:
+            self.tell(f"{change.candidate[:12]}: compiling what differs")
+            told = compiles_to_the_same(self.where.place, change)
+            if told is None:
+                return False
+            self.told[change] = told
+        return self.told[change]
+
+    def _ran(self, change: Change, base: Kernel, candidate: Kernel, reached: Reach) -> dict[str, Any]:
+        """What came of the cells, of packetdrill's scripts, of sanitizers."""
+        if reached.idle and not self._may_leave_out(base, change.base):
+            reached = replace(reached, idle=frozenset())
         found = self._compared(base, candidate, reached)
+        if found["verdict"] == "broken":
+            return found
         if self.scripts and (found["exit"] != 1 or self.options.all):
             found |= telling.with_scripts(found, self._drilled(self.scripts, base, candidate))
-        for name in self.options.sanitizers if found["exit"] in (0, UNTOLD) else ():
-            watched = self._build(change.candidate, name)
-            complained = self._compared(candidate, watched, reached, name)
-            found.setdefault("sanitizers", {})[name] = complained
-            if complained["verdict"] == "worse":
-                found |= {"verdict": "worse", "exit": 1}
+        if self.options.sanitizers and (found["exit"] in (0, UNTOLD) or self.options.all):
+            found |= telling.with_sanitizers(found, self._watched(change, candidate, reached))
         return found
 
-    def _compared(self, base: Kernel, candidate: Kernel, reached: Reach, name: str = "") -> dict[str, Any]:
+    def _may_leave_out(self, base: Kernel, commit: str) -> bool:
+        """Whether the index is of this base, and of the cells that run: quick looks at the suite."""
+        asked = self.options
+        if self.index is None or asked.all or asked.whole or (asked.scenarios and asked.coverage is None):
+            return False
+        return holds(self.index, base.identity, self.where.place, commit)
+
+    def _watched(self, change: Change, candidate: Kernel, reached: Reach) -> dict[str, Any]:
+        """What all sanitizers together find in the candidate; of what they find in the base it is not guilty.
+
+        Only complaints count: kernels with sanitizers may differ in more from those without. Verdicts of
+        both: `worse` where only the candidate complains, `common` where the base does as well, `invalid`
+        where neither can be judged.
+        """
+        names = tuple(sorted(set(self.options.sanitizers)))
+        watched = self._build(change.candidate, names)
+        found = self._compared(candidate, watched, reached, watched=True)
+        verdict, complaints = found["verdict"], found["complaints"]
+        if complaints:
+            both = self._build(change.base, names)
+            again = self._compared(both, watched, reached, watched=True, into=f"{watched.name}-both")
+            if again["complaints"]:
+                verdict, complaints = "worse", again["complaints"]
+            elif verdict != "invalid":
+                verdict = "common"
+        elif verdict != "invalid":
+            verdict = "same"
+        codes = {"worse": BROKEN, "invalid": found["exit"]}
+        worst = complaints[0] if complaints else found["worst"]
+        return {"names": [*names], **found, "verdict": verdict, "exit": codes.get(verdict, 0), "worst": worst}
+
+    def _compared(
+        self, base: Kernel, candidate: Kernel, reached: Reach, *, watched: bool = False, into: str = ""
+    ) -> dict[str, Any]:
         self.tell("")
-        folder = self.folder / candidate.name.removeprefix(PREFIX)
+        folder = self.folder / (into or candidate.name).removeprefix(PREFIX)
         made = compare(
             base.name, candidate.name, scenarios=self.options.scenarios or [SUITE],
-            quick=not self.options.whole, stop=not self.options.all, first=reached.first, out=folder,
-            jobs=self.options.jobs, watch=self.watch, lab=self.lab, executor=self.executor,
+            quick=not self.options.whole, stop=not (self.options.all or watched), first=reached.first,
+            without=reached.idle, out=folder, jobs=self.options.jobs, watch=self.watch, lab=self.lab,
+            executor=self.executor,
         )  # fmt: skip
         document = output.write(made, folder)
         differ = sum(not cell.identical for cell in made.cells)
         found: dict[str, Any] = {
             "verdict": made.verdict, "exit": made.exit, "report": str(folder / "report.html"),
             "cells": len(made.cells), "differ": differ, "planned": made.planned, "counts": made.counts,
+            "idle": len(reached.idle & made.base.cells.keys()),
             "worst": telling.worst(document),
         }  # fmt: skip
-        if not name and not differ and made.verdict == "same" and reached.known and not reached.first:
+        if watched:
+            found["complaints"] = telling.complaints(made)
+        elif why := telling.start(made):
+            found |= {"verdict": "broken", "exit": BROKEN, "starts": False, "reason": why}
+        elif not differ and made.verdict == "same" and reached.known and not reached.first:
             found |= {"verdict": "unexercised", "exit": UNTOLD}
         return found
 
@@ -301,18 +373,17 @@ class _Going:
         keep(folder, made.document, made.report, made.changes, ())
         return telling.scripts(made)
 
-    def _build(self, commit: str, sanitizer: str = "") -> Kernel:
-        name = f"{PREFIX}{commit[:12]}{f'-{sanitizer}' if sanitizer else ''}"
-        files = (sanitizer,) if sanitizer else ()
+    def _build(self, commit: str, sanitizers: tuple[str, ...] = ()) -> Kernel:
+        name = f"{PREFIX}{'-'.join([commit[:12], *sanitizers])}"
         source = f"{self.where.place}@{commit}"
         return kernels.build(
-            source, name, lambda step: self.tell(f"{commit[:12]}: {step}"), aside=True, files=files
+            source, name, lambda step: self.tell(f"{commit[:12]}: {step}"), aside=True, files=sanitizers
         )
 
     def clear(self, keep: set[str]) -> None:
         """Remove the kernels of earlier checks of this tree: those of the last step are of use again."""
-        mine = {f"{PREFIX}{name[:12]}" for name in keep}
+        mine = tuple(f"{PREFIX}{name[:12]}" for name in keep)  # with sanitizers, too
         for kernel in kernels.installed():
             source = str(kernel.origin().get("source", ""))
-            if source.startswith(f"{self.where.place}@") and kernel.name not in mine:
+            if source.startswith(f"{self.where.place}@") and not kernel.name.startswith(mine):
                 kernels.remove(kernel.folder.name)

@@ -12,10 +12,12 @@ from fnmatch import fnmatch
 from typing import TYPE_CHECKING
 
 from rushhour.coverage.index import cells_calling, cells_executing
+from rushhour.lab.kernel import git
 from rushhour.verdict.side import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from rushhour.check.change import Change, FileChange
     from rushhour.coverage.index import CellRef, Index
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
 
 _COVERED = ("net/ipv4/*.c", "net/ipv6/tcp*.c", "net/core/*.c", "net/sched/*.c")
 # No part of what is compiled.
-_SILENT = ("Documentation/*", "*.rst", "*.md", "MAINTAINERS", "tools/*", "samples/*")
+_SILENT = (
+    "Documentation/*", "*.rst", "*.md", "MAINTAINERS", "CREDITS", "*.gitignore", "tools/*", "samples/*",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,9 @@ class Reach:
         executed: By file and function the cells that execute it; functions that are not known are left out.
         compiled: By file whether it is part of the laboratory's kernel; those not known are left out.
         never: By file the lines of the base that differ, have code, and are executed by no cell, where known.
-        first: Cells that execute something of the change.
+        first: Cells that execute something of the change, or of a file in which declarations differ.
         known: Whether of everything that differs it is known which cells execute it.
+        idle: Cells that execute no function that differs, where the index tells so for certain.
     """
 
     executed: Mapping[tuple[str, str], frozenset[Key]] = field(default_factory=dict)
@@ -43,6 +48,7 @@ class Reach:
     never: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     first: frozenset[Key] = frozenset()
     known: bool = False
+    idle: frozenset[Key] = frozenset()
 
     def cells(self, path: str, function: str) -> int | None:
         """How many cells execute a function; None if that is not known."""
@@ -51,11 +57,12 @@ class Reach:
 
 
 def is_silent(change: Change) -> bool:
-    """Whether nothing that differs is ever compiled, so that both images are known to be the same."""
-    return all(_no_part(one.path) for one in change.files)
+    """Whether no code that is ever compiled differs, so that both kernels are known to be the same."""
+    return all(is_no_part(one.path) or not one.code for one in change.files)
 
 
-def _no_part(path: str) -> bool:
+def is_no_part(path: str) -> bool:
+    """Whether a file is never compiled into a kernel."""
     return any(fnmatch(path, pattern) for pattern in _SILENT)
 
 
@@ -75,7 +82,7 @@ def reach(change: Change, index: Index | None, text: Callable[[str], str]) -> Re
     first: set[Key] = set()
     known = True
     for one in change.files:
-        if _no_part(one.path):
+        if is_no_part(one.path):
             compiled[one.path] = False
         elif one.path in index.files:
             compiled[one.path] = True
@@ -91,7 +98,53 @@ def reach(change: Change, index: Index | None, text: Callable[[str], str]) -> Re
             compiled[one.path] = False
         else:
             known = False
-    return Reach(executed, compiled, never, frozenset(first), known)
+    return Reach(executed, compiled, never, frozenset(first), known, _idle(change, index, compiled))
+
+
+def _idle(change: Change, index: Index, compiled: Mapping[str, bool]) -> frozenset[Key]:
+    """The cells of the index that come to no function that differs: none, if anything else differs as well.
+
+    A cell that never comes to a function runs the same instructions whatever that does. What is inline in a
+    header is also compiled into files that are not covered.
+    """
+    running: set[Key] = set()
+    for one in change.files:
+        if compiled.get(one.path) is False or not one.code:
+            continue
+        # What the index does not know is new, perhaps called in place of another, or never compiled.
+        if one.kind != "changed" or one.outside or not _all_known(one, index):
+            return frozenset()
+        running |= _keys(cells_calling(index, one.path, one.functions))
+    return _keys(index.cells) - running
+
+
+def _all_known(one: FileChange, index: Index) -> bool:
+    """Whether the index knows every function of a C file that differs."""
+    if one.path not in index.files or not one.path.endswith(".c"):
+        return False
+    return {function.name for function in index.files[one.path].functions}.issuperset(one.functions)
+
+
+def holds(index: Index, kernel: Mapping[str, object], repository: Path, commit: str) -> bool:
+    """Whether an index is of this very kernel: release, configuration, and the text of every covered file.
+
+    Args:
+        index: What cells execute.
+        kernel: The identity of the kernel.
+        repository: Has its source.
+        commit: In it.
+    """
+    if any(index.kernel.get(key) != kernel.get(key) for key in ("release", "config_sha256")):
+        return False
+    asked = "".join(f"{commit}:{name}\n" for name in index.files)
+    rest = git.ask(repository, "cat-file", "--batch", text=asked).encode(errors="surrogateescape")
+    for one in index.files.values():
+        head, _, rest = rest.partition(b"\n")
+        size = int(head.split()[-1]) if head.split()[-2:-1] == [b"blob"] else -1
+        if hashlib.sha256(rest[: max(size, 0)]).hexdigest() != one.sha256:
+            return False
+        rest = rest[size + 1 :]
+    return True
 
 
 def _with_code(one: FileChange, index: Index, text: Callable[[str], str]) -> list[int]:
@@ -103,9 +156,13 @@ def _with_code(one: FileChange, index: Index, text: Callable[[str], str]) -> lis
 
 
 def _touching(one: FileChange, index: Index, with_code: Sequence[int]) -> frozenset[Key]:
-    """Cells that execute what differs in a file: its lines where they are known, else its functions."""
-    if not with_code:  # lines that come in, such as have no code, and another version's
-        return _keys(cells_calling(index, one.path, one.functions))
+    """Cells that execute what differs in a file: its lines where they are known, else its functions.
+
+    Of declarations and macros nobody knows who uses them: most likely what is beside them.
+    """
+    functions = [known.name for known in index.files[one.path].functions] if one.outside else one.functions
+    if one.outside or not with_code:  # lines that come in, such as have no code, and another version's
+        return _keys(cells_calling(index, one.path, functions))
     return _keys(cells_executing(index, one.path, with_code))
 
 

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.packetdrill.comparing import WORDS
 from rushhour.packetdrill.telling import changed
+from rushhour.verdict.cell import KERNELS_FAULT
 from rushhour.verdict.vocabulary import ORDER
+from rushhour.verdict.words import of_failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from rushhour.check.change import Change
     from rushhour.check.reach import Reach
     from rushhour.packetdrill.pairs import Compared
+    from rushhour.verdict.judging import Verdict
 
 RANK = {word: place for place, word in enumerate((*reversed(ORDER), "unexercised", "broken"))}
 """How bad a word is: the larger, the worse."""
@@ -30,7 +33,7 @@ def differing(change: Change, reached: Reach) -> list[dict[str, Any]]:
     return [
         {
             "path": one.path, "kind": one.kind, "lines": {"old": list(one.old), "new": list(one.new)},
-            "outside": one.outside, "compiled": reached.compiled.get(one.path),
+            "outside": one.outside, "code": one.code, "compiled": reached.compiled.get(one.path),
             "unexecuted": list(reached.never.get(one.path, ())),
             "functions": {name: reached.cells(one.path, name) for name in one.functions},
         }
@@ -47,12 +50,14 @@ def files(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _file(one: Mapping[str, Any]) -> str:
+    if not one["code"]:
+        return "only comments and blank space"
     functions = [_function(name, cells) for name, cells in one["functions"].items()]
     words = functions[:_MOST_FUNCTIONS]
     if len(functions) > _MOST_FUNCTIONS:
         words.append(f"{len(functions) - _MOST_FUNCTIONS} more functions")
     if one["outside"]:
-        words.append("declarations" if words else "only declarations, macros or comments")
+        words.append("declarations" if words else "only declarations or macros")
     if one["compiled"] is False:
         return "not compiled into the laboratory's kernel"
     return ", ".join(words) or {"added": "new", "removed": "gone"}.get(one["kind"], "changed")
@@ -70,6 +75,30 @@ def worst(document: Mapping[str, Any]) -> dict[str, Any] | None:
         if cell["verdict"] != "same":
             return {key: cell[key] for key in ("scenario", "label", "verdict", "reason", "guards")}
     return None
+
+
+def complaints(made: Verdict) -> list[dict[str, str]]:
+    """The cells in which the candidate's kernel ended its runs and the base's did not, with its words."""
+    return [
+        {"scenario": one.cell.scenario, "label": one.cell.label, "reason": of_failure(failed[0].error)}
+        for one in made.cells
+        if any(trial.ran for trial in one.base.values())
+        and (
+            failed := [
+                trial for trial in one.candidate.values() if not trial.ran and trial.kind in KERNELS_FAULT
+            ]
+        )
+    ]
+
+
+def start(made: Verdict) -> str:
+    """Why the candidate does not even start, where the base runs; empty where it does, or nobody knows."""
+    tried = list(made.candidate.trials())
+    if made.verdict != "invalid" or any(trial.ran for trial in tried):
+        return ""
+    if not tried or tried[0].kind not in KERNELS_FAULT or not all(t.ran for t in made.base.trials()):
+        return ""
+    return of_failure(tried[0].error).removeprefix("the virtual kernel did not start: ")
 
 
 def scripts(made: Compared) -> dict[str, Any]:
@@ -94,17 +123,32 @@ def with_scripts(found: Mapping[str, Any], drilled: Mapping[str, Any]) -> dict[s
     return {**both, "packetdrill": {**drilled, "decides": decides}}
 
 
+def with_sanitizers(found: Mapping[str, Any], watched: Mapping[str, Any]) -> dict[str, Any]:
+    """What the plain kernel said and what it says with sanitizers, together: as the worse of both."""
+    word = watched["verdict"]
+    decides = word in ("worse", "invalid") and RANK[word] > RANK[found["verdict"]]
+    both = {"verdict": word, "exit": watched["exit"]} if decides else {}
+    return {**both, "sanitizers": {**watched, "decides": decides}}
+
+
 def commit(found: Mapping[str, Any]) -> str:
     """What came of a commit, in a sentence."""
     said = _sentence(found)
     if drilled := found.get("packetdrill"):
         said = _of_scripts(drilled) if drilled["decides"] else f"{said} packetdrill: {drilled['headline']}."
-    for name, complained in found.get("sanitizers", {}).items():
-        if complained["verdict"] == "worse":
-            said = f"Worse: {name} complains: {_worst(complained)}"
-        else:
-            said += f" Nothing found by {name} in {_count(complained['cells'], 'cell')}."
+    if watched := found.get("sanitizers"):
+        said = _with_sanitizers(said, watched)
     return said
+
+
+def _with_sanitizers(said: str, watched: Mapping[str, Any]) -> str:
+    names, word = ", ".join(watched["names"]), watched["verdict"]
+    told = {
+        "worse": f"with {names}: {_worst(watched)}.",
+        "invalid": f"with {names} nothing can be judged: {_worst(watched)}.",
+        "common": f"with {names} the base does the same: {_worst(watched)}.",
+    }.get(word, f"nothing found by {names} in {_count(watched['cells'], 'cell')}.")
+    return f"{word.capitalize()}: {told}" if watched["decides"] else f"{said} {told[0].upper()}{told[1:]}"
 
 
 def _of_scripts(drilled: Mapping[str, Any]) -> str:
@@ -116,21 +160,46 @@ def _of_scripts(drilled: Mapping[str, Any]) -> str:
 def _sentence(found: Mapping[str, Any]) -> str:
     verdict = found["verdict"]
     if verdict == "broken":
-        return f"It does not build: {_first_fault(found['reason'])}"
+        starts = f"It does not start: {found['reason']}."
+        return starts if "starts" in found else f"It does not build: {_first_fault(found['reason'])}"
     if found.get("image") == "same":
-        silent = "nothing of it is ever compiled."
-        return f"Same: {silent if found.get('silent') else 'it compiles to the same image, bit for bit.'}"
+        return f"Same: {_unrun(found)}"
     if verdict == "unexercised":
         return f"Nothing here was exercised: no cell executes {_unexercised(found)}."
     if found["differ"] == 0:
-        return f"Same: all {_count(found['cells'], 'cell')} are equal to the byte.{_never(found)}"
-    of = f"{found['differ']} of {_count(found['cells'], 'cell')} differ"
+        return _equal(found)
+    of = f"{found['differ']} of {_count(found['cells'], 'cell')} differ{'s' * (found['differ'] == 1)}"
     if verdict in ("same", "better"):
         matters = ", none in what matters" if verdict == "same" else ""
-        return f"{verdict.capitalize()}: {of} from the base{matters}."
+        return f"{verdict.capitalize()}: {of} from the base{matters}.{_idle(found.get('idle', 0))}"
     left = found["planned"] - found["cells"]
     rest = f" {_count(left, 'cell')} did not run any more." if left > 0 else ""
     return f"{verdict.capitalize()}: {_worst(found)}; {of}.{rest}"
+
+
+def _idle(cells: int) -> str:
+    """Cells that did not have to run."""
+    return f" {_count(cells, 'other cell')} cannot come to it." if cells else ""
+
+
+def _equal(found: Mapping[str, Any]) -> str:
+    """Every cell that ran is equal: how many, and what they do not tell."""
+    cells, idle = found["cells"], found.get("idle", 0)
+    which = f" that come{'s' * (cells == 1)} to it" if idle else ""
+    all_of = f"the 1 cell{which} is" if cells == 1 else f"all {cells} cells{which} are"
+    same = f"Same: {all_of} equal to the byte."
+    return f"{same}{_idle(idle)}{_never(found)}"
+
+
+def _unrun(found: Mapping[str, Any]) -> str:
+    """Why nothing had to run."""
+    if found.get("numbers"):
+        return "it compiles to the same code; only numbers of lines in warnings may differ."
+    if not found.get("silent"):
+        return "it compiles to the same image, bit for bit."
+    if all(one["code"] for one in found["change"]):
+        return "nothing of it is ever compiled."
+    return "only comments and blank space differ."
 
 
 def _worst(found: Mapping[str, Any]) -> str:

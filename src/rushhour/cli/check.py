@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     help="What kernels run; default: the standard suite. May be repeated.",
 )  # fmt: skip
 @click.option("--whole", is_flag=True, help="Every cell, not a quick look at the scenarios.")
-@click.option("--all", "everything", is_flag=True, help="Go on after the first cell that is worse.")
+@click.option("--all", "everything", is_flag=True, help="Leave no cell out, nor end at the first worse.")
 @click.option(
     "--with", "sanitizers", multiple=True, metavar="SANITIZER",
     help="Also run the changed kernel with kasan, ubsan, lockdep, debug-net or kmemleak. May be repeated.",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from rushhour.cli.options import with_options
 
-F = TypeVar("F", bound="Callable[..., Any]")
+if TYPE_CHECKING:
+    from rushhour.cli.options import F
 
 
 def drilling(command: F) -> F:
@@ -18,7 +18,8 @@ def drilling(command: F) -> F:
 
     They come as the arguments `binary` and `source`.
     """
-    options = (
+    return with_options(
+        command,
         click.option(
             "--binary", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
             help="With --packetdrill: its program.",
@@ -27,6 +28,3 @@ def drilling(command: F) -> F:
             "--source", metavar="TREE[@REVISION]", help="With --packetdrill: build it from this source."
         ),
     )  # fmt: skip
-    for option in reversed(options):
-        command = option(command)
-    return command

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from rushhour.cli.options import with_options
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from rich.console import Console
 
+    from rushhour.cli.options import F
     from rushhour.lab.base import Lab
     from rushhour.record.slim import Wanted
     from rushhour.running.executor import Executor
-
-F = TypeVar("F", bound="Callable[..., Any]")
 
 
 class _Share(click.ParamType):  # type: ignore[type-arg]
@@ -40,7 +41,8 @@ def elsewhere(command: F) -> F:
 
     They come as the arguments `on` and `audit`.
     """
-    options = (
+    return with_options(
+        command,
         click.option(
             "--on", metavar="ADDRESS",
             help="Make the runs elsewhere: tcp://HOST:8786, tls://…, fleet:NAME, ssh:FILE, slurm:N or k8s:N.",
@@ -50,9 +52,6 @@ def elsewhere(command: F) -> F:
             help="With --on: share of the runs that two machines make, to compare their bytes.",
         ),
     )  # fmt: skip
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 def keeping(command: F) -> F:
@@ -60,7 +59,8 @@ def keeping(command: F) -> F:
 
     They come as the arguments `keep` and `store`, for `rushhour.running.runner.keeping`.
     """
-    options = (
+    return with_options(
+        command,
         click.option(
             "--keep", type=click.Choice(["records", "metrics"]),
             help="metrics: keep what runs measured, without their tables.  [default: records]",
@@ -69,9 +69,6 @@ def keeping(command: F) -> F:
             "--store", metavar="URL", help="Put records there, and keep metrics: file:///… or s3://…"
         ),
     )  # fmt: skip
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 @contextmanager

@@ -204,7 +204,7 @@ def _finish(
     published: list[dict[str, object]] = []
     if any(outcome.folder for outcome in mine):
         results = batch.results()
-        metrics, published = indexed(results), document(results.once(compare))
+        metrics, published = results.once(indexed), document(results.once(compare))
         if report:
             from rushhour.report import html
 
@@ -363,3 +363,21 @@ def _tell_failures(outcomes: list[Outcome], words: Console) -> None:
             words.print(f"  {outcome.batch.name} · {outcome.run}", highlight=False, markup=False)
         if len(failed) > 20:
             words.print(f"  … and {len(failed) - 20} more; set.json has all of them", highlight=False)
+        if again := _again(failed[0]):
+            words.print(f"the first one again: {again}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _again(outcome: Outcome) -> str:
+    """The command that makes a run again, alone; empty where cells have labels, which no `--set` gives."""
+    from rushhour.record.asked import command
+    from rushhour.spec.sweep import LABEL, set_words
+
+    batch, run = outcome.batch, outcome.run
+    labels = any(key.startswith(LABEL) for key in run.cell.factors)
+    if batch.real_time or labels or "scenario" not in batch.asked:
+        return ""
+    words = ["run", str(batch.asked["scenario"])]
+    words += [word for one in batch.asked.get("sets", ()) for word in ("--set", one)]
+    words += [*set_words(run.cell.factors), "--kernel", run.kernel.name]
+    words += ["--seed", str(run.seed), "--repeat", "1"]
+    return command([*words, *(["--quick"] if batch.quick else [])])

@@ -157,21 +157,25 @@ def _kernel(record: Record, tell: Tell, *, build: bool) -> Kernel:
         if SYMBOLS in one.identity.get("source", {}).get("sanitizers", "").split():
             return one
     name = record.manifest.kernel.name
-    source = next((str(one.origin()["source"]) for one in here if "source" in one.origin()), None)
-    if source is None:
+    mine = next((one for one in here if "source" in one.origin()), None)
+    if mine is None:
         raise KernelError(
             f"the run's kernel, {name}, is not here",
             where=str(record.path),
             hint="build it from its source, with its symbols: rushhour kernel build SOURCE --with symbols",
         )
+    source, trained = str(mine.origin()["source"]), "trained" in mine.identity
     if not build:
+        option = " --train" if trained else ""
         raise KernelError(
             f"{name} has no symbols for a debugger yet",
-            hint=f"compile them, once, in minutes: rushhour kernel build {source} --with symbols\n"
+            hint=f"compile them, once, in minutes: rushhour kernel build {source} --with symbols{option}\n"
             "or add --build to this command",
         )
     words = source.split(" --with ")
-    made = kernels.build(words[0], None, lambda step: tell(str(step)), files=[*words[1:], SYMBOLS])
+    made = kernels.build(
+        words[0], None, lambda step: tell(str(step)), files=[*words[1:], SYMBOLS], train=trained
+    )
     if made.identity["image_sha256"] != image:
         raise KernelError(
             f"{source} is no longer what the run's kernel was built from, or the compiler is another",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rushhour.causes.ranking import folded
@@ -34,6 +33,7 @@ from rushhour.record.seal import write_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from rushhour.diagnosis.case import End
     from rushhour.diagnosis.connections import Connection
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-RESULTS = Path("results") / "diagnose"
+RESULTS = rooms.RESULTS / "diagnose"
 LOOK_S = 0.6
 """How long the connections of programs are watched at least; twice that without --quick."""
 NO_ECHO = (
@@ -100,7 +100,7 @@ def carry_out(asked: Asked, tell: Callable[[str], None] = lambda _: None) -> Dia
         sessions = _open(asked, stack)
         lab = stack.enter_context(HostsLab(inventory, sessions=sessions))
         folder = asked.out or _folder(asked)
-        folder.mkdir(parents=True, exist_ok=True)
+        rooms.open_results(folder)
         try:
             seats = lab.company.seats([("a", "b")])
         except HostError as error:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import OPTION_SACK, Shown
+from rushhour.causes.telling import NO_ORIGIN
 from rushhour.causes.thresholds import (
     CROWDED,
     DEAD_NS,
@@ -151,7 +152,14 @@ def _short(m: Measured, _: Tcp) -> Shown | None:
 
 
 def _some(m: Measured, tcp: Tcp) -> Shown:
-    return Shown({"again": percent(tcp.retransmit_share), "way": f"{m.direction} ", "when": when(m, tcp)})
+    return Shown(
+        {
+            "again": percent(tcp.retransmit_share),
+            "way": f"{m.direction} ",
+            "when": when(m, tcp),
+            "origin": NO_ORIGIN,
+        }
+    )
 
 
 def when(m: Measured, tcp: Tcp) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE
 from rushhour.causes.thresholds import LASTING, WAITED, WAITED_S
-from rushhour.explain import origins
+from rushhour.explain import holes, origins
 from rushhour.explain.traffic import Beside, beside
 from rushhour.metrics.queue import since_start
 from rushhour.metrics.tcp import ideal_bps, last
@@ -57,6 +57,7 @@ class RecordedFlow:
         options: TCPI_OPT_* that both ends agreed on.
         handshake_s: From the start to the connection; `syns`: how many SYNs were sent again.
         moved: Payload that arrived.
+        hole: The MTU of a switch that drops its full packets in silence.
         damaged: Packets that came to the receiver's node with a wrong checksum, of all flows.
         waits: The wait in every queue, of data and of ACKs, the longest first.
         beside: What else crosses the bottleneck and is no lasting TCP flow.
@@ -116,6 +117,7 @@ class RecordedFlow:
     own: Mapping[str, frozenset[str]] = field(default_factory=dict)
     moved: int = 0
     damaged: int = 0
+    hole: int | None = None
 
     def called(self, host: str) -> str:
         """A host as a sentence calls it: by its node's name."""
@@ -258,6 +260,7 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         own=keys.own_sysctls(record.manifest.scenario.resolved),
         moved=flow.outcome.bytes_received or 0,
         damaged=_damaged(record, planned.to),
+        hole=holes.hole(record, flow),
     )
 
 

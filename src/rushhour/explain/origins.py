@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import OPTION_SACK, Shown
+from rushhour.causes.telling import NO_ORIGIN
 from rushhour.causes.thresholds import SHALLOW, SPURIOUS
 from rushhour.explain import sharing
 from rushhour.explain.aqm import impatient
@@ -39,7 +40,8 @@ def _reordering(e: RecordedFlow) -> Shown | None:
 
     Without SACK most of what is sent again after a timeout had arrived; after a policer's drops much of it.
     """
-    if not e.options & OPTION_SACK or not e.retransmits or _policer(e) is not None:
+    counted = _policer(e) is None and e.hole is None  # nobody counts what a switch drops for its size
+    if not e.options & OPTION_SACK or not e.retransmits or not counted:
         return None
     lost = e.wire_loss * e.segments + e.queue_drops + e.policed
     spurious = max(e.duplicates, e.retransmits - round(lost))
@@ -80,7 +82,20 @@ def _shallow(e: RecordedFlow) -> Shown | None:
 def _any(e: RecordedFlow) -> Shown | None:
     if not e.retransmits:
         return None
-    return Shown({"again": percent(e.retransmits / max(1, e.segments)), "way": "", "when": ""})
+    full = f"the queue at {e.bottleneck} was full at times: it dropped {e.queue_drops} packets"
+    origin = full if e.queue_drops > e.wire_loss * e.segments else NO_ORIGIN
+    again = percent(e.retransmits / max(1, e.segments))
+    return Shown({"again": again, "way": "", "when": "", "origin": origin})
+
+
+def _black_hole(e: RecordedFlow) -> Shown | None:
+    """Full packets vanish at a switch, until a timeout or TCP's own search makes them smaller."""
+    if e.hole is None or not e.timeouts:
+        return None
+    times = "once" if e.timeouts == 1 else f"{e.timeouts} times"
+    held = percent(e.limited("losses", "timeouts"))
+    then = f"for {held} of its time TCP had to send again what vanished, and its timer expired {times}"
+    return Shown({"size": f"{e.hole}", "way": f"from {e.sender} to {e.receiver}", "then": then})
 
 
 def _timeouts(e: RecordedFlow) -> Shown:
@@ -99,6 +114,7 @@ SHOWN: Mapping[str, Callable[[RecordedFlow], Shown | None]] = {
     "impatient-queue": impatient,
     "shallow-queue": _shallow,
     "losses": _any,
+    "mtu-black-hole": _black_hole,
     "timeouts": _timeouts,
     "marked": lambda e: Shown(queue=e.bottleneck),
 }

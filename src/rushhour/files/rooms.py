@@ -24,6 +24,8 @@ from rushhour.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+RESULTS = Path("results")
+"""Where results go if no other folder is named: below the folder that the user is in."""
 NEW = ".rushhour-"
 _UNLOCKED = "~"
 # What tempfile puts behind a prefix.
@@ -111,6 +113,21 @@ def take_place(folder: Path, target: Path) -> None:
             folder.rename(target)
 
 
+def open_results(folder: Path) -> None:
+    """Make a folder for results, and those above it; git does not see `results/` if it is made now.
+
+    The user may be in a clone of something else, of the kernel for example. A `results/` that is there is
+    the user's, and stays as it is.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    new = folder.parts[:1] == RESULTS.parts and not RESULTS.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    if new:
+        put(RESULTS / ".gitignore", b"*\n")
+
+
 @contextmanager
 def alone(folder: Path, what: str) -> Iterator[None]:
     """Make a folder and keep others out of it; the lock is the folder's own and leaves nothing.
@@ -119,7 +136,7 @@ def alone(folder: Path, what: str) -> Iterator[None]:
         UsageError: another process holds it; `what` says what that does.
         OSError: the folder cannot be made.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    open_results(folder)
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:

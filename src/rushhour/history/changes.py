@@ -1,7 +1,8 @@
 """Where a series changes: exactly, where runs are exact; and where its level shifts.
 
 An exact change is between two points whose values differ for a seed that both have. Points without one
-between them are one measurement, however many they are. A shift is a change of level of the means that are
+between them are one measurement, however many they are; points without a common seed are two, of which only
+a shift can tell that something changed. A shift is a change of level of the means that are
 left (`rushhour.history.levels`). The penalty of a change is 3 ln n, the bound of the modified BIC (Zhang,
 Siegmund 2007), or more: what Student's t at the level `ALPHA`, divided by the n - 1 places where a change
 could be (Bonferroni), asks of a step between two points of estimated noise.
@@ -81,28 +82,28 @@ class Change:
 
 def changes(points: Sequence[Point], *, exact: bool) -> list[Change]:
     """The changes of a series in order; `exact` if its lab gives equal values for equal runs."""
-    everywhere = range(1, len(points))
-    steps = [at for at in everywhere if _differ(points[at - 1], points[at])] if exact else [*everywhere]
-    starts = [0, *steps] if points else []
-    shifts = [starts[place] for place in _shifts([points[start] for start in starts], exact=exact)]
+    differ = {at: _differ(points[at - 1], points[at]) if exact else None for at in range(1, len(points))}
+    starts = [0, *(at for at, one in differ.items() if one is not False)] if points else []
+    paired = exact and None not in differ.values()
+    shifts = [starts[place] for place in _shifts([points[start] for start in starts], exact=paired)]
     edges = [0, *shifts, len(points)]
     found = []
-    for at in steps if exact else shifts:
+    for at in sorted({*shifts, *(at for at, one in differ.items() if one)}):
         if at in shifts:
             place = edges.index(at)
             before, after = _level(points[edges[place - 1] : at]), _level(points[at : edges[place + 1]])
         else:
             before, after = points[at - 1].mean, points[at].mean
         agent = points[at - 1].agent != points[at].agent
-        found.append(Change(at, exact, at in shifts, before, after, agent))
+        found.append(Change(at, bool(differ[at]), at in shifts, before, after, agent))
     return found
 
 
-def _differ(one: Point, two: Point) -> bool:
+def _differ(one: Point, two: Point) -> bool | None:
+    """Whether a run of both with the same seed has another value; None: no seed is in both."""
     common = one.values.keys() & two.values.keys()
     if not common:
-        # No run of both had the same seed: what is left is whether the means are the same.
-        return one.mean != two.mean
+        return None
     return any(one.values[seed] != two.values[seed] for seed in common)
 
 

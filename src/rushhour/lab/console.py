@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from rushhour.lab.confine import Ending
 
 LINES = 12
-_STAMP = re.compile(r"^\[ *\d+\.\d+\] ")
+# What a kernel that dies before it has a console writes at once has its level before the stamp, too.
+_STAMP = re.compile(r"^(?:<\d>)?\[ *\d+\.\d+\] ")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # The stack dump of a panic is of use to nobody here.
 _DUMP = re.compile(r"^\s+\S+\s+\(\s*\d+\): |^\s*\[?<[0-9a-f]+>|^\s+[0-9a-f]{8} [0-9a-f]{8} |^\s*\(\s*\d+\): ")

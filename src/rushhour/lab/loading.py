@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _ELF, _SCRIPT = b"\x7fELF", b"#!"
 _PYTHON_NAME = re.compile(r"python[0-9.]*")
+_LOCALE = Path("/usr/lib/locale/C.utf8")
 # What no program needs at run time, and what would differ from one start to the next.
 _LEFT_OUT = {"__pycache__", "test", "tests", "idlelib", "ensurepip", "lib2to3", "turtledemo"}
 _INSTALLED = ("site-packages", "dist-packages")
@@ -130,9 +131,14 @@ def closure(path: Path) -> Iterator[Path]:
     with path.open("rb") as file:
         begin = file.read(256)
     yield path
+    real = path.resolve()
+    python = _PYTHON_NAME.fullmatch(real.name)
+    if real.parent != path.parent and not python:
+        yield real
     if begin.startswith(_ELF):
-        yield from libraries([path])
-        if _PYTHON_NAME.fullmatch(path.resolve().name):
+        # The kernel starts what a link leads to, and that is where the loader takes `$ORIGIN` from.
+        yield from libraries([real])
+        if python:
             yield from _python(path)
     elif begin.startswith(_SCRIPT):
         for word in _interpreters(begin):
@@ -176,6 +182,11 @@ def _below(folder: Path, but: Iterable[str] = ()) -> Iterator[Path]:
             if file.is_file() and not name.endswith((".pyc", ".a")):
                 check_open(file)
                 yield file
+
+
+def locale() -> list[Path]:
+    """What glibc reads of C.UTF-8, the locale of every program, where a system has that in files."""
+    return [*_below(_LOCALE)]
 
 
 def _with_libraries(files: Iterable[Path]) -> Iterator[Path]:
@@ -246,7 +257,7 @@ def libraries(objects: Sequence[Path]) -> list[Path]:
     for first in range(0, len(objects), _AT_ONCE):
         some = objects[first : first + _AT_ONCE]
         said = _ldd(some).stdout
-        found |= dict.fromkeys(Path(path) for path in _LOADED.findall(said))
+        found |= dict.fromkeys(_told(said))
     return list(found)
 
 
@@ -265,7 +276,13 @@ def loaded(program: Path) -> list[Path]:
             where=str(program),
             hint="install its package again, and with it what it loads",
         )
-    return [Path(path) for path in _LOADED.findall(answer.stdout)]
+    return _told(answer.stdout)
+
+
+def _told(said: str) -> list[Path]:
+    """The libraries that the loader names; `$ORIGIN/../lib` by where that is."""
+    found = [Path(path) for path in _LOADED.findall(said)]
+    return [path.parent.resolve() / path.name if ".." in path.parts else path for path in found]
 
 
 def _ldd(objects: Sequence[Path]) -> subprocess.CompletedProcess[str]:

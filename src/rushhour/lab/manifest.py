@@ -6,6 +6,7 @@ cell by sharing its files and writing the manifest anew.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -14,14 +15,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rushhour.files import rooms
+from rushhour.files import remembered, rooms
 from rushhour.record import kept
 from rushhour.record.document import read
 from rushhour.record.found import completed
 from rushhour.record.json_file import read_json
 from rushhour.record.manifest import REAL_TIME
 from rushhour.record.result_file import ResultFile
-from rushhour.record.seal import FORMAT, MANIFEST, seal, sealed, unwritten, write_json
+from rushhour.record.seal import FORMAT, MANIFEST, seal, sealed, sums_of, unwritten, write_json
 from rushhour.version import __version__
 
 if TYPE_CHECKING:
@@ -46,12 +47,16 @@ class Facts:
 
 def seal_run(folder: Path, destination: Path, job: Job, facts: Facts) -> Path:
     """Make the folder of a finished run a record at `destination`."""
-    manifest = _judged(folder, _manifest(job, facts, _result(folder / "result.json")))
+    manifest = _manifest(job, facts, _result(folder / "result.json"))
+    sums = sums_of(folder)
+    # In real time no two are equal.
+    known = facts.lab not in REAL_TIME
+    manifest = _judged_once(folder, manifest, sums) if known else _judged(folder, manifest)
     mask = rooms.umask()
     for path in folder.rglob("*"):
         if path.is_file() and not path.is_symlink():
             path.chmod(0o444 & ~mask)
-    return seal(folder, manifest, destination)
+    return seal(folder, manifest, destination, sums)
 
 
 def may_serve(known: Path, job: Job) -> bool:
@@ -102,7 +107,7 @@ def relabel(known: Path, destination: Path, job: Job) -> Path:
             folder.mkdir()
             kept.share(known, folder, with_manifest=False)
             same = {name: old[name] for name in _JUDGED}
-            judged = _judged(folder, manifest) if record.is_whole else manifest | same
+            judged = _judged_once(folder, manifest, old.files) if record.is_whole else manifest | same
             write_json(folder / MANIFEST, sealed(judged))
             rooms.take_place(folder, destination)
     except OSError as error:
@@ -111,6 +116,24 @@ def relabel(known: Path, destination: Path, job: Job) -> Path:
 
 
 _JUDGED = ("warnings", "valid", "invalid_reasons")
+
+
+# What of a manifest decides no judgement: how the run is called, and what the files show that it did.
+_NAMES = frozenset({"key", "cell", "repetition", "kernel", "agent", "host", "elapsed_s"})
+
+
+def _judged_once(folder: Path, manifest: dict[str, object], files: Mapping[str, str]) -> dict[str, object]:
+    """As `_judged`; what the same files gave for the same job before, on any kernel, is remembered."""
+    from rushhour.summary.measured import code  # noqa: PLC0415 - numpy
+
+    told = {name: value for name, value in manifest.items() if name not in _NAMES} | {"files": dict(files)}
+    whole = f"judged\n{code()}\n{json.dumps(told, sort_keys=True)}"
+    key = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
+    if (known := remembered.recall(key)) is not None:
+        return manifest | dict(zip(_JUDGED, json.loads(known), strict=True))
+    judged = _judged(folder, manifest)
+    remembered.keep(key, json.dumps([judged[name] for name in _JUDGED]).encode())
+    return judged
 
 
 def _judged(folder: Path, manifest: dict[str, object]) -> dict[str, object]:

@@ -18,6 +18,8 @@ from rushhour.lab.system import SYSTEM, in_guest
 from rushhour.plan.programs import FOREIGN, ROOT
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rushhour.lab.tools import Tool
 
 _LARGEST = 2**30  # bytes of one program with all it loads
@@ -56,7 +58,7 @@ def _identify(name: str, word: str, path: Path) -> Tool:
     files: dict[str, Path] = {}
     try:
         room = _LARGEST
-        for file in loading.closure(path):
+        for file in (*loading.closure(path), *loading.locale()):
             files.setdefault(in_guest(str(file).lstrip("/")), file)
             room -= file.stat().st_size
             if len(files) > _MOST_FILES or room < 0:
@@ -67,7 +69,17 @@ def _identify(name: str, word: str, path: Path) -> Tool:
                 )
     except OSError as error:
         raise tools.unreadable(word, error, path) from error
+    links = _links(files)
+    for place in links:
+        del files[place]
     system = [f"{place}\n{text}" for place, text in sorted(SYSTEM.items())]
     # A guest's programs are looked for where systems have them, and last in `tools`.
-    links = {} if word.startswith("/") else {f"tools/{word}": "/" + in_guest(str(path).lstrip("/"))}
+    if not word.startswith("/"):
+        links[f"tools/{word}"] = "/" + in_guest(str(path).lstrip("/"))
     return tools.identified(name, files, links=links, beside=system)
+
+
+def _links(files: Mapping[str, Path]) -> dict[str, str]:
+    """Names that lead to another of these files: a program finds what lies beside it by where it is."""
+    real = {place: in_guest(str(file.resolve()).lstrip("/")) for place, file in files.items()}
+    return {place: f"/{there}" for place, there in real.items() if there != place and there in files}

@@ -31,6 +31,12 @@ _TITLE = re.compile(
 # Frames that only line up the two; and what ends a complaint.
 _RULE = re.compile(r"=+$|-+\[ cut here \]-+$|-+$")
 _END = re.compile(r"---\[ end trace|={20,}$")
+# A warning of the kernel's own. In User-Mode Linux its reason, where it has one, is the next line; elsewhere
+# the one before.
+_WARNED = re.compile(r"WARNING: (?:CPU: \d+ PID: \d+ at \S+ |\S+:\d+ at )")
+_NO_REASON = re.compile(r"CPU: |Modules linked in:")
+# Where our copy of the source lies: what UBSAN calls a file.
+_PLACE = re.compile(r"/\S*/sources/[^/\s]+/")
 # The raw stack, and what lies on it without being a return address: none points to a function's beginning.
 _STACK = re.compile(r"^\s+\S+\s+\(\s*\d+\): |^\s*[0-9a-f]{8,} [0-9a-f]{8,}|^ ?Stack:$|^.*\+0x0/0x[0-9a-f]+$")
 
@@ -79,15 +85,17 @@ def _found(text: str) -> Iterator[Splat]:
         match = _LINE.match(line)
         if match is None:
             continue
-        said = harmless(match["said"]).rstrip()
+        said = _PLACE.sub("", harmless(match["said"]).rstrip())
         begins = _TITLE.match(said) is not None
-        # A warning has its reason before it (refcount_t: …, then WARNING: …): that is one complaint.
-        if begins and not (title and _follows(title, said)):
+        # A warning has its reason before or behind it (refcount_t: …): that is one complaint.
+        if begins and not (title and _follows(title, said, len(lines))):
             if title:
                 yield Splat(title, at, tuple(lines))
             title, at, lines = said, float(match["at"]), []
         if not title:
             continue
+        if len(lines) == 1 and _WARNED.match(title) and said and not _NO_REASON.match(said):
+            title = f"{title}: {said}"
         if lines and _END.match(said):
             yield Splat(title, at, tuple(lines))
             title = ""
@@ -97,7 +105,9 @@ def _found(text: str) -> Iterator[Splat]:
         yield Splat(title, at, tuple(lines))
 
 
-def _follows(title: str, said: str) -> bool:
+def _follows(title: str, said: str, lines: int) -> bool:
+    if lines == 1 and _WARNED.match(title):
+        return True
     if said.startswith("kmemleak: ") and title.startswith("kmemleak: "):
         return "new suspected" in said  # how many there were
     return said.startswith("WARNING: ") and not title.startswith(("WARNING: ", "BUG: ", "UBSAN: "))

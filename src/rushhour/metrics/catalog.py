@@ -6,6 +6,7 @@ and one test with an answer worked out by hand.
 
 from __future__ import annotations
 
+from sys import intern
 from typing import TYPE_CHECKING
 
 from rushhour.metrics import (
@@ -33,6 +34,7 @@ from rushhour.metrics import (
     tcp_stack,
     transactions,
     window,
+    zerocopy,
 )
 from rushhour.metrics.value import Metric, MetricValue
 
@@ -57,6 +59,7 @@ _TOPICS = (
     repair,
     sockets,
     tcp_stack,
+    zerocopy,
     limits,
     rwnd,
     fairness,
@@ -74,11 +77,18 @@ METRICS: Mapping[str, Metric] = {metric.name: metric for topic in _TOPICS for me
 def known(rows: Iterable[object]) -> list[MetricValue] | None:
     """Values from rows of metric, scope, value, unit and note; None where one is not of the catalogue."""
     try:
-        found = [MetricValue(*row) for row in rows if isinstance(row, list | tuple)]
+        found = [_value(*row) for row in rows if isinstance(row, list | tuple)]
         sound = all(one.metric in METRICS and METRICS[one.metric].unit == one.unit for one in found)
     except TypeError:
         return None
     return found if sound else None
+
+
+def _value(metric: str, scope: str, value: float | None, unit: str, note: str | None = None) -> MetricValue:
+    # Few words in very many rows: each is kept once.
+    return MetricValue(
+        intern(metric), intern(scope), value, intern(unit), None if note is None else intern(note)
+    )
 
 
 def measure(record: Record) -> list[MetricValue]:

@@ -1,4 +1,4 @@
-"""What TCP counts of itself (/proc/net/netstat), summed over the hosts."""
+"""What TCP counts of itself (/proc/net/netstat and snmp), summed over the hosts."""
 
 from __future__ import annotations
 
@@ -75,6 +75,22 @@ _COUNTERS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("RcvPruned", "OfoPruned", "TCPRcvQDrop"),
     ),
     "resets": ("Connections that were reset", ("TCPAbortOnData", "TCPAbortOnTimeout", "TCPAbortFailed")),
+    "time_waits": (
+        "Connections that an end remembers: in TIME_WAIT, or in FIN_WAIT2 without an application",
+        ("TW", "TWKilled"),
+    ),
+    "time_wait_overflows": (
+        "Connections that an end forgot at once, for it remembers too many (net.ipv4.tcp_max_tw_buckets)",
+        ("TCPTimeWaitOverflow",),
+    ),
+    "time_waits_reused": (
+        "New connections on a port that waits in TIME_WAIT (net.ipv4.tcp_tw_reuse)",
+        ("TWRecycled",),
+    ),
+}
+# The same of /proc/net/snmp.
+_OLDER: dict[str, tuple[str, tuple[str, ...]]] = {
+    "resets_sent": ("Segments with RST that hosts sent", ("OutRsts",)),
 }
 
 
@@ -87,13 +103,14 @@ def _sum(names: tuple[str, ...]) -> Callable[[Record], Iterator[Found]]:
     return function
 
 
-def _metric(name: str, meaning: str, counters: tuple[str, ...]) -> Metric:
+def _metric(name: str, meaning: str, counters: tuple[str, ...], group: str) -> Metric:
     named = " + ".join(counters)
-    whole = tuple(f"TcpExt.{counter}" for counter in counters)
-    definition = f"{meaning}: TcpExt {named}."
+    whole = tuple(f"{group}.{counter}" for counter in counters)
+    definition = f"{meaning}: {group} {named}."
     return Metric(name, "events", "none", ("total",), definition, _sum(whole))
 
 
 METRICS = [
-    *(_metric(name, meaning, counters) for name, (meaning, counters) in _COUNTERS.items()),
+    *(_metric(name, meaning, counters, "TcpExt") for name, (meaning, counters) in _COUNTERS.items()),
+    *(_metric(name, meaning, counters, "Tcp") for name, (meaning, counters) in _OLDER.items()),
 ]

@@ -36,7 +36,8 @@ _PACKET = re.compile(r"^(script|actual) packet: +(.+)$", re.MULTILINE)
 _SEEN = re.compile(r"^(?:outbound sniffed|inbound injected) packet: +([0-9.]+) ", re.MULTILINE)
 _SETTING = re.compile(
     r"cannot stat /proc/sys\S+|/proc/sys\S*: No such file|unknown key \S+|Protocol not available|"
-    r"Operation not supported|Protocol not supported|RTNETLINK answers: .*|[Qq]disc kind is unknown"
+    r"Operation not supported|Protocol not supported|RTNETLINK answers: .*|[Qq]disc kind is unknown|"
+    r"Failed to \w+ AF_ALG socket.*"
 )
 _PROGRAM = re.compile(r"sh: \d+: (\S+): not found|(\S+): command not found|No module named '(\S+)'")
 

@@ -24,6 +24,7 @@ _MOST = 1 << 32
 _SIZE = re.compile(r" \d+:\d+\((\d+)\)")
 _IPV4, _IPV6 = 0x0800, 0x86DD
 _ICMP, _IGMP, _TCP, _UDP, _ICMPV6 = 1, 2, 6, 17, 58
+_EXTENSIONS = (0, 43, 60)  # Hop-by-hop options (reports of groups have them), routing, destination options.
 # Neighbours, routers and groups of IPv6: the network's, not the script's.
 _HOUSEKEEPING = range(130, 154)
 _FLAGS = {0x01: "F", 0x02: "S", 0x04: "R", 0x08: "P", 0x10: ".", 0x20: "U", 0x40: "E", 0x80: "W"}
@@ -153,6 +154,9 @@ def _network(reader: _Reader, protocol: int, data: bytes, *, sent: bool) -> tupl
     if fragment:
         return -1, f"fragment {fragment} of protocol {inner} ({length})"
     data = data[begin:]
+    while protocol == _IPV6 and inner in _EXTENSIONS:
+        size = 8 * (data[1] + 1)
+        inner, data, length = data[0], data[size:], length - size
     if inner == _TCP:
         number, text = _tcp(reader, ends, data, length, sent=sent)
         return number, _ECN[ecn] + text

@@ -23,6 +23,9 @@ PLACE = "scripts"
 _NAMED = re.compile(r"(?:\.{1,2}/)+[\w./+-]+")
 _OPTION = re.compile(r"^(--\w+=\S+)$", re.MULTILINE)
 _VERSION = "--ip_version"
+_REMOTE = "--remote_ip"
+# A further address of an end, in the language of MPTCP's packetdrill: `addr[caddr1]`.
+_FURTHER = re.compile(r"\baddr\[[cs]addr[1-9]")
 _ADDRESSES = {"--local_ip", "--gateway_ip", "--netmask_ip", "--remote_ip"}
 _HELPERS = (".sh", ".py")
 _LARGEST = 1 << 20
@@ -54,6 +57,8 @@ VARIANTS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 """The addresses that scripts are written for, and the symbols they use, by what is between the two ends."""
+NETWORKS: Mapping[str, str] = {"ipv4": "/24", "ipv6": "/64", "mapped": "/24"}
+"""The prefix of the peer's network where it has further addresses: without it only one has a route."""
 
 
 @dataclass(frozen=True, order=True)
@@ -61,11 +66,12 @@ class Script:
     """A script: its path below the tree's top, with slashes.
 
     `options` are those that it gives itself, `--NAME=VALUE` at the begin of a line: they count, not those of
-    the addresses, which packetdrill would prefer.
+    the addresses, which packetdrill would prefer. `further`: an end has more addresses than one.
     """
 
     path: str
     options: tuple[str, ...] = ()
+    further: bool = False
 
     @property
     def folder(self) -> str:
@@ -98,7 +104,9 @@ class Script:
         """
         own = {name for name, _, _ in self._split()}
         own |= _ADDRESSES if own & _ADDRESSES else set()
-        return [word for word in VARIANTS[variant] if word.partition("=")[0] not in own]
+        words = [word for word in VARIANTS[variant] if word.partition("=")[0] not in own]
+        network = NETWORKS[variant] if self.further else ""
+        return [word + network if word.startswith(f"{_REMOTE}=") else word for word in words]
 
     def _split(self) -> list[tuple[str, str, str]]:
         return [option.partition("=") for option in self.options]
@@ -135,12 +143,13 @@ def find(paths: Sequence[Path]) -> Tree:
         raise UsageError(f"these are {len(files)} files", hint="name a deeper folder")
     top = Path(os.path.commonpath([path.parent for path in files]))
     places = {path.relative_to(top).as_posix(): path for path in files}
-    scripts = sorted(Script(path.relative_to(top).as_posix(), _options(path)) for path in found)
-    return Tree(tuple(scripts), places)
+    return Tree(tuple(sorted(_script(path, top) for path in found)), places)
 
 
-def _options(path: Path) -> tuple[str, ...]:
-    return tuple(_OPTION.findall(path.read_text(encoding="utf-8", errors="replace")))
+def _script(path: Path, top: Path) -> Script:
+    text = path.read_text(encoding="utf-8", errors="replace")
+    further = _FURTHER.search(text) is not None
+    return Script(path.relative_to(top).as_posix(), tuple(_OPTION.findall(text)), further)
 
 
 def _below(path: Path) -> Iterator[Path]:

@@ -169,6 +169,7 @@ def _of_connection(keys: Flow) -> dict[str, Any]:
     return {
         "keepalive": keys.keepalive or None,
         "fastopen": keys.fastopen or None,
+        "zerocopy": keys.zerocopy or None,
         "open": keys.open,
         "close": keys.close,
     }

@@ -109,10 +109,13 @@ def plain_unit(unit: str) -> str:
 def scale_for(values: Iterable[float | None], unit: str) -> Scale:
     """The scale in which these values read best together: the largest decides."""
     known = [abs(value) for value in values if value is not None and math.isfinite(value)]
-    largest = max(known, default=0.0)
     unit = plain_unit(unit)
-    divisor, name = _step(largest, unit)
     whole = unit in _COUNTS and all(value == int(value) for value in known)
+    return _scale(max(known, default=0.0), unit, whole=whole)
+
+
+def _scale(largest: float, unit: str, *, whole: bool) -> Scale:
+    divisor, name = _step(largest, unit)
     return Scale(divisor, name, 0 if whole else _decimals(largest / divisor, unit))
 
 
@@ -121,13 +124,16 @@ def quantity(value: float | None, unit: str) -> str:
 
     Zeros at the end are dropped, except of ratios.
     """
-    scale = scale_for([value], unit)
+    if value is None or not math.isfinite(value):
+        return NONE
+    unit = plain_unit(unit)
+    scale = _scale(abs(value), unit, whole=unit in _COUNTS and value == int(value))
     text = scale.text(value)
     if " " in text:
         return text
-    if "." in text and plain_unit(unit):
+    if "." in text and unit:
         text = text.rstrip("0").rstrip(".")
-    if text == NONE or not scale.unit:
+    if not scale.unit:
         return text
     return f"{text}{'' if scale.unit == '%' else ' '}{scale.unit}"
 

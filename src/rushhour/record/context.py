@@ -45,6 +45,8 @@ class Outcome:
     bytes_received: int | None = None
     packets_sent: int | None = None
     packets_received: int | None = None
+    zerocopy_sends: int | None = None
+    zerocopy_copied: int | None = None
     error: str | None = None
 
 
@@ -294,6 +296,8 @@ def _outcome(entry: FlowResult) -> Outcome:
         bytes_received=entry.bytes_received,
         packets_sent=entry.packets_sent,
         packets_received=entry.packets_received,
+        zerocopy_sends=entry.zerocopy_sends,
+        zerocopy_copied=entry.zerocopy_copied,
         error=None if entry.error is None else str(entry.error),
     )
 

@@ -41,6 +41,18 @@ def read(path: Path) -> dict[str, bytes]:
         raise RecordError(f"the counters are damaged: {error}", where=str(path), hint=AGAIN) from error
 
 
+def left(folder: Path) -> dict[str, bytes]:
+    """The counters that a kernel left in the folder of its run, by object.
+
+    Raises:
+        RecordError: it left none, or they are damaged.
+    """
+    try:
+        return dict(_objects((folder / LEFT).read_bytes()))
+    except (OSError, ValueError, struct.error) as error:
+        raise RecordError(f"the kernel left no counters: {error}", where=str(folder / LEFT)) from error
+
+
 def pack(folder: Path) -> None:
     """Compress what a kernel left in the folder of its run; the same counts give the same bytes."""
     left = folder / LEFT

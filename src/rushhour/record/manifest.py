@@ -99,6 +99,7 @@ class Kernel(Document):
     config_sha256: str = ""
     image_sha256: str = ""
     compiler: str = ""
+    trained: str = ""
     brings: Brought = Brought()
 
 

@@ -25,7 +25,7 @@ from rushhour.record.result_file import ResultFile
 from rushhour.record.seal import FORMAT, MANIFEST, METRICS, RecordWriter, seal
 from rushhour.record.slim import again, place_of, read_slim
 from rushhour.record.sound import Seal, check_manifest
-from rushhour.record.tables import Table, grouped, read_table
+from rushhour.record.tables import Table, chosen, grouped, read_table
 from rushhour.series.series import Series, make
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ class Record:
         self._seal = self._sealed() if seal is None else seal
         self._tables: dict[str, Table] = {}
         self._groups: dict[tuple[str, str], tuple[decode.Rows, Mapping[int, slice]]] = {}
+        self._roots: dict[int, decode.Rows] = {}
         self._made: dict[Callable[[Record], Any], Any] = {}
         self._info: dict[tuple[int, int], tuple[NDArray[np.int64], decode.Rows]] = {}
         self._series: dict[tuple[str, int | str | None, int | str | None], Series] = {}
@@ -279,9 +280,8 @@ class Record:
         if (number, side) not in self._info:
             if not self.has("tcp_info"):
                 return np.zeros(0, np.int64), np.zeros(0, np.dtype([]))
-            rows = self.socket(number, side)
-            told = _HAS_INFO[rows["state"]]
-            rows = rows if told.all() else rows[told]
+            every = self.socket(number, side)
+            rows = chosen(every, _HAS_INFO[every["state"]])
             self._info[number, side] = rows["t_ns"].astype(np.int64), decode.tcp_info(rows["info"])
         return self._info[number, side]
 
@@ -296,14 +296,13 @@ class Record:
         return ordered[places.get(2 * number + side, slice(0, 0))]
 
     def root_qdisc(self, end: int | str) -> decode.Rows:
-        """The readings of an end's root qdisc, whose backlog and drops include those of its children.
-
-        For a policer, the readings are those of its clsact, which counts arrivals and the policer's drops.
-        """
-        rows = self.table("qdisc", end=end)
-        parent = _INGRESS if self.context.end(end).role == "police" else _ROOT
-        root: decode.Rows = rows[rows["parent"] == parent]
-        return root
+        """Readings of an end's root qdisc, children included; of a policer's clsact: arrivals, its drops."""
+        place = self.context.end(end)
+        if place.end not in self._roots:
+            rows = self.table("qdisc", end=place.end)
+            parent = _INGRESS if place.role == "police" else _ROOT
+            self._roots[place.end] = chosen(rows, rows["parent"] == parent)
+        return self._roots[place.end]
 
     def series(self, name: str, flow: int | str | None = None, end: int | str | None = None) -> Series:
         """A series of one flow, one link end or the run (`rushhour.series.series.SERIES`); empty if not read.

@@ -17,6 +17,8 @@ class FlowOutcome(Document):
     bytes_received: Exact | None = None
     packets_sent: Exact | None = None
     packets_received: Exact | None = None
+    zerocopy_sends: Exact | None = None
+    zerocopy_copied: Exact | None = None
     error: object = None
 
 

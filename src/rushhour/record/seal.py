@@ -80,10 +80,29 @@ class RecordWriter:
         return seal(self.folder, manifest, self.destination)
 
 
-def seal(folder: Path, manifest: Mapping[str, object], destination: Path | None = None) -> Path:
+def sums_of(folder: Path) -> dict[str, str]:
+    """The checksum of every file of a record but its manifest.
+
+    Raises:
+        RecordError: the folder holds what is no plain file, or one cannot be read.
+    """
+    try:
+        paths = {str(path.relative_to(folder)): path for path in _files(folder)}
+        return {name: checksum(path) for name, path in paths.items()}
+    except OSError as error:
+        raise _cannot("seal the record", folder, error) from error
+
+
+def seal(
+    folder: Path,
+    manifest: Mapping[str, object],
+    destination: Path | None = None,
+    sums: Mapping[str, str] | None = None,
+) -> Path:
     """Add checksums of every file, write the manifest, make it durable, rename the folder to `destination`.
 
-    Without `destination` the folder keeps its name. A record that is already there is replaced.
+    Without `destination` the folder keeps its name. A record that is already there is replaced. `sums` are
+    the checksums (`sums_of`), where they are known already.
 
     Returns:
         The folder of the record.
@@ -92,15 +111,8 @@ def seal(folder: Path, manifest: Mapping[str, object], destination: Path | None 
         RecordError: the folder holds what is no plain file, or cannot be written.
     """
     try:
-        files = {
-            str(path.relative_to(folder)): path for path in sorted(folder.rglob("*")) if not path.is_dir()
-        }
-        files.pop(MANIFEST, None)
-        for path in files.values():
-            _check_plain(path)
-        sums = {name: checksum(path) for name, path in files.items()}
-        whole = sealed({**manifest, "format": FORMAT, "files": sums})
-        sync_all(files.values())
+        whole = sealed({**manifest, "format": FORMAT, "files": sums or sums_of(folder)})
+        sync_all(_files(folder))
         write_json(folder / MANIFEST, whole)
         sync(folder)
         return folder if destination is None else _rename(folder, destination)
@@ -140,6 +152,13 @@ def _rename(folder: Path, destination: Path) -> Path:
     rooms.take_place(folder, destination)
     sync(destination.parent)
     return destination
+
+
+def _files(folder: Path) -> list[Path]:
+    files = [path for path in sorted(folder.rglob("*")) if not path.is_dir() and path != folder / MANIFEST]
+    for path in files:
+        _check_plain(path)
+    return files
 
 
 def _check_plain(path: Path) -> None:

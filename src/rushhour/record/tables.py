@@ -30,6 +30,8 @@ ALIGNMENT = 64
 MAX_HEADER = 1 << 16
 MAX_COLUMNS = 256
 MAX_STRIDE = 1 << 16
+MAPPED = 1 << 20
+"""Bytes from which on a table is mapped: a smaller one is read, which costs less than its pages' faults."""
 
 _TYPE = re.compile(r"^(?:<[iu][248]|<f[48]|[|<]?[iu]1|[|<]?[SV][1-9][0-9]{0,4})$")
 
@@ -72,8 +74,8 @@ _REQUIRED: Mapping[str, Mapping[str, str]] = {
 class Table:
     """One raw table.
 
-    `rows` is a structured array [n], usually a read-only memory map; `rows["snd_cwnd"]` is a column. `torn`
-    is the number of bytes after the last whole row.
+    `rows` is a read-only structured array [n], of a large table a memory map; `rows["snd_cwnd"]` is a column.
+    `torn` is the number of bytes after the last whole row.
     """
 
     name: str
@@ -84,7 +86,7 @@ class Table:
 
 
 def read_table(path: Path) -> Table:
-    """Read a `.rh` file; rows stay on disk until they are used.
+    """Read a `.rh` file; of a large one the rows stay on disk until they are used.
 
     Raises:
         RecordError: the file cannot be read, is no raw table, is of a newer version or has a header that
@@ -105,12 +107,23 @@ def read_table(path: Path) -> Table:
     notes = header.get("notes", {})
     count, torn = divmod(max(0, size - offset), dtype.itemsize)
     try:
-        mapped = np.memmap(path, dtype, "r", offset, (count,)) if count else np.zeros(0, dtype)
+        rows = _rows(path, dtype, offset, count)
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from error
-    # As a plain array: the subclass costs some microseconds at every column.
-    rows = mapped.view(np.ndarray)
     return Table(name, rows, notes if isinstance(notes, dict) else {}, version, torn)
+
+
+def _rows(path: Path, dtype: np.dtype[np.void], offset: int, count: int) -> np.ndarray[Any, Any]:
+    if not count:
+        return np.zeros(0, dtype)
+    if count * dtype.itemsize > MAPPED:
+        # As a plain array: the subclass costs some microseconds at every column.
+        return np.memmap(path, dtype, "r", offset, (count,)).view(np.ndarray)
+    rows = np.fromfile(path, dtype, count, offset=offset)
+    if len(rows) < count:
+        raise ValueError("it became shorter while it was read")
+    rows.flags.writeable = False
+    return rows
 
 
 def write_table(
@@ -219,6 +232,17 @@ def _unreadable(path: Path, error: Exception) -> RecordError:
     )
 
 
+def chosen(rows: np.ndarray[Any, Any], which: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The rows of which `which` (truth values [n]) is true: themselves where it is of all."""
+    return rows if which.all() else _taken(rows, which)
+
+
+def _taken(rows: np.ndarray[Any, Any], which: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    # As opaque bytes: numpy copies rows with fields ten times slower, field by field.
+    taken: np.ndarray[Any, Any] = rows.view(f"V{rows.dtype.itemsize}")[which].view(rows.dtype)
+    return taken
+
+
 def grouped(
     rows: np.ndarray[Any, Any], values: np.ndarray[Any, Any]
 ) -> tuple[np.ndarray[Any, Any], dict[int, slice]]:
@@ -233,8 +257,7 @@ def grouped(
         values = values.astype(np.uint16)
     order = np.argsort(values, kind="stable")
     keys, starts = np.unique(values[order], return_index=True)
-    # As opaque bytes: numpy copies rows with fields ten times slower, field by field.
-    ordered = rows.view(f"V{rows.dtype.itemsize}")[order].view(rows.dtype)
+    ordered = _taken(rows, order)
     stops = [*starts[1:].tolist(), len(rows)]
     return ordered, {
         key: slice(start, stop)

@@ -79,10 +79,14 @@ def _coarser(largest: float) -> float:
 
 
 def _column(values: NDArray[np.float64], scale: float) -> bytes:
-    missing = ~np.isfinite(values)
-    whole = np.clip(np.rint(np.where(missing, 0.0, values) / scale), -_LARGEST, _LARGEST).astype(np.int64)
-    whole[missing] = _MISSING
-    step = np.diff(whole, prepend=0).astype(np.uint64).astype(np.uint32).view(np.int32)
+    finite = np.isfinite(values)
+    known = values if finite.all() else np.where(finite, values, 0.0)
+    whole = np.rint(known / scale).clip(-_LARGEST, _LARGEST).astype(np.int64)
+    if known is not values:
+        whole[~finite] = _MISSING
+    step = whole.copy()
+    step[1:] -= whole[:-1]
+    step = step.astype(np.uint32).view(np.int32)
     zigzag = ((step << 1) ^ (step >> 31)).astype("<i4")
     return zigzag.view(np.uint8).reshape(-1, 4).T.tobytes()
 

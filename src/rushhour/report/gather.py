@@ -37,6 +37,10 @@ MAX_DRAWN = 400
 """Runs whose curves a report holds; of more, evenly chosen ones."""
 
 
+HELD = 400
+"""Runs up to which each is opened once: its manifest is held until its turn, some 60 kB."""
+
+
 @dataclass(frozen=True)
 class About:
     """What the runs of a set have in common, read from the first: words for the head of a report.
@@ -111,8 +115,9 @@ def views(
     fast as it was stands beside its curves; with `explained` also where there are none. `also` is told of
     each record while it is open, with its metrics and its position.
     """
-    known = indexed(results)
-    found = [_Found.of(record) for record in results]
+    known = results.once(indexed)
+    few = len(results) <= HELD
+    found = [_Found.of(record, keep=few) for record in results]
     large = len(found) > index.WHOLE
     kernels = {one.place[1] for one in found}
     repetitions = {one.place[2] for one in found}
@@ -123,7 +128,7 @@ def views(
     short = _short({name: None for one in found for name in one.factors if name not in unsaid})
     lean = Lean(results) if large else None
     for position, place in enumerate(order):
-        record = Record.open(found[place].path)
+        record = found[place].opened()
         factors = {name: record.factors[key] for key, name in short.items() if key in record.factors}
         if len(kernels) > 1:
             factors["kernel"] = kernel_name(record.manifest.kernel)
@@ -148,19 +153,25 @@ def _chosen(order: Sequence[int], *, large: bool) -> Sequence[int]:
     return [order[int(place * _GOLDEN % 1 * len(order))] for place in range(MAX_DRAWN)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Found:
-    """What the order of a report needs of a run."""
+    """What the order of a report needs of a run; of few the record, of which its manifest was read."""
 
     path: Path
     place: tuple[int, str, int]
     factors: tuple[str, ...]
+    kept: Record | None = None
 
     @classmethod
-    def of(cls, record: Record) -> _Found:
+    def of(cls, record: Record, *, keep: bool) -> _Found:
         manifest = record.manifest
         place = (manifest.cell.index, intern(kernel_name(manifest.kernel)), manifest.repetition)
-        return cls(record.path, place, tuple(map(intern, record.factors)))
+        return cls(record.path, place, tuple(map(intern, record.factors)), record if keep else None)
+
+    def opened(self) -> Record:
+        """The record, which this keeps no longer: once read it is large."""
+        record, self.kept = self.kept, None
+        return Record.open(self.path) if record is None else record
 
 
 def _short(names: Iterable[str]) -> dict[str, str]:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from rushhour.report.figure.overview import Overview
     from rushhour.report.gather import About
     from rushhour.report.model import RunView
-    from rushhour.report.tables import Row, Table
+    from rushhour.report.tables import Table
 
 _SCRIPTS = (*PLOTS, "figures.js", "page.js")
 _STYLES = ("uplot/uPlot.min.css", "report.css")
@@ -89,6 +89,7 @@ def render(results: ResultSet) -> str:
     script, style = joined(needed), joined(_STYLES)
     table = cells_table(slim, split=len(slim) > 1)
     rows = _linked(table, shown) if large else replace(table, rows=table.rows[:MAX_ROWS])
+    flows = flows_table(slim[0]) if len(slim) == 1 else None
     return template("report.html").render(
         about=head,
         answer=answer(results.about, slim),
@@ -104,11 +105,11 @@ def render(results: ResultSet) -> str:
         folder=results.path.name if large else "",
         thinned=thin.notes,
         repeated=any(row.count > 1 for row in table.rows),
-        flows=flows_table(slim[0]) if len(slim) == 1 else None,
+        flows=flows,
         totals=_totals(table) if len(slim) == 1 else [],
         judged=sum(len(run.verdicts) for run in slim),
         held=sum(verdict.ok for run in slim for verdict in run.verdicts),
-        bars=_bars,
+        bars=_bars(flows or rows),
         overviews=swept,
         pickers=_pickers([slim[place] for place in shown]),
         definitions=definitions(slim),
@@ -238,14 +239,16 @@ def _totals(table: Table) -> list[tuple[str, str, str]]:
     ]
 
 
-def _bars(table: Table, row: Row) -> list[int]:
-    """For each number of a row its share of the column's greatest, in twentieths: the bar behind it."""
-    lengths = []
-    for place, value in enumerate(row.values):
-        column, scale = [abs(other.values[place] or 0.0) for other in table.rows], table.columns[place].scale
-        differ = scale.text(max(column)) != scale.text(min(column))
-        lengths.append(round(20 * abs(value) / max(column)) if value and differ else 0)
-    return lengths
+def _bars(table: Table) -> list[list[int]]:
+    """For each number of each row its share of the column's greatest, in twentieths: the bar behind it."""
+    greatest = []
+    for place, column in enumerate(table.columns):
+        sizes = [abs(row.values[place] or 0.0) for row in table.rows]
+        least, most = min(sizes, default=0.0), max(sizes, default=0.0)
+        # Where the column's own digits show no difference, there is nothing to look at.
+        greatest.append(most if column.scale.text(most) != column.scale.text(least) else 0.0)
+    each = (zip(row.values, greatest, strict=True) for row in table.rows)
+    return [[round(20 * abs(value) / most) if value and most else 0 for value, most in row] for row in each]
 
 
 def _warnings(runs: list[RunView]) -> list[tuple[str, int]]:

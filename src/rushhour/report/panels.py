@@ -11,6 +11,7 @@ import numpy as np
 from rushhour.metrics.sojourn import class_rows
 from rushhour.record import courses
 from rushhour.report.curves import Curve, counted, thinned
+from rushhour.series.sharing import sharing
 from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def _curve(
     if len(series.t_s) == 0 or bool(np.all(np.isnan(series.values))):
         return None
     t_s, values = series.t_s, series.values
-    if np.any(np.diff(t_s) < 0):
+    if (t_s[1:] < t_s[:-1]).any():
         order = np.argsort(t_s, kind="stable")
         t_s, values = t_s[order], values[order]
     return Curve(label, position, t_s, values, shape, faint)
@@ -248,7 +249,7 @@ def _fairness(record: Record) -> Panel | None:
     curve = _curve(record, "jain_index", "Jain index", shape="interval")
     if curve is None:
         return None
-    n = len(record.flows(*kinds.STREAMS))
+    n = len(sharing(record))
     note = "Of the flows that are active during the whole window: 1 means equal shares, 1/n that one has all."
     limits = [Limit("equal shares", 1.0), Limit(f"one of {n} has all", 1 / n)]
     return Panel("fairness", "Fairness over time", "", [curve], limits, note=note)

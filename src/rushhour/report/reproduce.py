@@ -13,8 +13,8 @@ from rushhour.record.asked import command, command_of, kernel_words, lab_words
 from rushhour.record.document import read
 from rushhour.record.seal import MANIFEST
 from rushhour.record.set_file import SetFile
-from rushhour.spec.sweep import LABEL
-from rushhour.spec.toml import scenario_toml, value_word
+from rushhour.spec.sweep import set_words
+from rushhour.spec.toml import scenario_toml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,11 +53,7 @@ def reproduction(results: ResultSet) -> Reproduction:
 
 def run_command(manifest: Manifest) -> str:
     """The command for this run alone, from the scenario of its set saved as a file."""
-    words = ["run", _file(manifest.scenario)]
-    for key, value in manifest.cell.factors.items():
-        if key.startswith(LABEL):
-            continue
-        words += ["--set", f"{key}={value_word(value)}"]
+    words = ["run", _file(manifest.scenario), *set_words(manifest.cell.factors)]
     words += [*kernel_words([manifest.kernel]), *lab_words(manifest)]
     seed = 1 if manifest.seed is None else manifest.seed
     return command([*words, "--seed", str(seed), "--repeat", "1"])
@@ -82,6 +78,8 @@ def build(kernel: Kernel) -> str:
     given = (("--patch", source.patches), ("--with", source.with_files), ("--with", source.sanitizers))
     for option, names in given:
         words += [part for file in names.split() for part in (option, file)]
+    if kind in ("debian", "tarball") and kernel.trained and not any(names for _, names in given):
+        words.append("--train")
     return command([*words, *(["--name", name] if name else [])])
 
 
@@ -116,6 +114,7 @@ def _facts(
             (f"{name} config", kernel.config_sha256),
             (f"{name} image", kernel.image_sha256),
             (f"{name} compiler", kernel.compiler),
+            (f"{name} profile", kernel.trained),
         ]
     facts += [(f"agent {agent.version}".strip(), agent.sha256)]
     return [(label, str(value)) for label, value in facts if value]

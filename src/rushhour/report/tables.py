@@ -12,7 +12,7 @@ from rushhour.report.shares import METRIC as SHARE
 from rushhour.report.shares import PERCENT, share, sharers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rushhour.metrics.value import MetricValue
     from rushhour.report.model import RunView
@@ -21,6 +21,9 @@ _SHARE = Telling("share", 25)
 _EVERY = {SHARE: _SHARE} | {name: metric.telling for name, metric in METRICS.items() if metric.telling}
 TELLING = dict(sorted(_EVERY.items(), key=lambda item: item[1].place))
 """Metrics in the order in which they are worth a column."""
+
+_SCOPES = ("program", "flow", "group", "end", "total")
+"""Whose values stand for a whole run, the last first."""
 
 MAX_SHARES = 8
 """Sharers that are drawn over a sweep."""
@@ -76,8 +79,7 @@ def cells_table(runs: Sequence[RunView], *, split: bool = False) -> Table:
     """
     heads, groups = _cells(runs)
     wholes = [whole(run.metrics) for run in runs]
-    warmup = any(run.warmup_s for run in runs)
-    columns = _columns([metric for whole in wholes for metric in whole.values()], warmup=warmup)
+    columns = columns_of(runs, wholes)
     sharing = {one.name: one for one in sharers(runs)} if split else {}
     shares = [Column(SHARE, f"{name} share", "1", PERCENT, of=name) for name in sharing]
     place = sum(column.metric.startswith("goodput_") for column in columns)
@@ -95,6 +97,12 @@ def cells_table(runs: Sequence[RunView], *, split: bool = False) -> Table:
         means, spreads = [mean for mean, _ in found], [spread for _, spread in found]
         rows.append(Row(head, means, members[0], len(trusted) == len(members), len(members), spreads))
     return Table(heads, columns, rows)
+
+
+def columns_of(runs: Sequence[RunView], wholes: Sequence[Mapping[str, MetricValue]]) -> list[Column]:
+    """The columns of `cells_table` but for the shares; `wholes` has what `whole` gives of each run."""
+    warmup = any(run.warmup_s for run in runs)
+    return _columns([metric for whole in wholes for metric in whole.values()], warmup=warmup)
 
 
 def _cells(runs: Sequence[RunView]) -> tuple[tuple[str, ...], dict[tuple[str, ...], list[int]]]:
@@ -134,17 +142,17 @@ def whole(metrics: Sequence[MetricValue]) -> dict[str, MetricValue]:
     Where there are several, the run as a whole has no such number; the flows' table and the list of every
     number have them.
     """
-    chosen: dict[str, MetricValue] = {}
-    for scope in ("program:", "flow:", "group:", "end:", "total"):
-        found: dict[str, list[MetricValue]] = {}
-        for value in metrics:
-            part = scope == "group:" and ", " in value.scope  # a size class of a group
-            # Of a server and its client only one has an end of its own.
-            endless = scope == "program:" and value.value is None
-            if value.scope.startswith(scope) and not part and not endless:
-                found.setdefault(value.metric, []).append(value)
-        chosen.update({metric: values[0] for metric, values in found.items() if len(values) == 1})
-    return chosen
+    found: dict[str, dict[str, list[MetricValue]]] = {scope: {} for scope in _SCOPES}
+    for value in metrics:
+        scope = value.scope.partition(":")[0]
+        part = scope == "group" and ", " in value.scope  # a size class of a group
+        # Of a server and its client only one has an end of its own.
+        endless = scope == "program" and value.value is None
+        if scope in found and not part and not endless:
+            found[scope].setdefault(value.metric, []).append(value)
+    return {
+        metric: values[0] for scope in _SCOPES for metric, values in found[scope].items() if len(values) == 1
+    }
 
 
 def _columns(values: Sequence[MetricValue], *, warmup: bool) -> list[Column]:

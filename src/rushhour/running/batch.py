@@ -96,8 +96,9 @@ class Batch:
     lab: str = "uml"
     failures: list[dict[str, object]] = field(default_factory=list, compare=False)
     skipped: list[dict[str, Any]] = field(default_factory=list, compare=False)
-    # Repetitions of a cell come one after the other, and for each kernel once more.
-    _lowering: list[Lowering] = field(default_factory=list, init=False, repr=False, compare=False)
+    # Repetitions of a cell come one after the other, and for each kernel once more; a batch that is made of
+    # another by `replace` is of the same cells.
+    _lowering: list[Lowering] = field(default_factory=list, repr=False, compare=False)
     _before: list[dict[str, list[Path]]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:

@@ -114,6 +114,7 @@ class Conductor:
         *,
         fresh: bool = False,
         keep: bool = True,
+        measure: bool = True,
         wanted: Wanted = WHOLE,
         executor: Executor | None = None,
         watch: Watch | None = None,
@@ -125,6 +126,7 @@ class Conductor:
             jobs: Runs at once on this machine; by default one per CPU, and one in real time.
             fresh: Run also what is known.
             keep: Put records into the cache.
+            measure: Measure new runs while others go on: their metrics are wanted afterwards.
             wanted: What is to be kept of runs; of those in real time whole records.
             executor: Carries the runs out, instead of threads on this machine; it stays the caller's.
             watch: Is told of every run.
@@ -145,9 +147,14 @@ class Conductor:
         if real_time:
             self._way = Turns(cast("RealTimeLab", lab), fresh=fresh)
         else:
-            measured = partial(getattr, self._executor, "measures")
-            self._way = Known(lab, fresh=fresh, keep=keep, measured=measured, wanted=wanted)
-        self._hands = ThreadPoolExecutor(min(self.capacity, _HANDS), thread_name_prefix="conductor")
+            self._way = Known(
+                lab, fresh=fresh, keep=keep, wanted=wanted,
+                measured=lambda: not measure or self._executor.measures,
+            )  # fmt: skip
+        # While this machine's CPUs have runs, one more is made ready or measured: none waits for Python.
+        self._ahead = 1 if self._pool is not None and not real_time else 0
+        hands = min(self.capacity + self._ahead, _HANDS)
+        self._hands = ThreadPoolExecutor(hands, thread_name_prefix="conductor")
         self._waiting: deque[_Going] = deque()
         self._going = 0
         self._closed = False
@@ -243,7 +250,7 @@ class Conductor:
         return _Going(batch, run, steps())
 
     def _begin(self, going: _Going) -> Future[Outcome]:
-        """Have a run carried out, when it is its turn: no more go on at once than the executor takes."""
+        """Have a run carried out, when it is its turn: about as many go on as the executor takes."""
         with self._changed:
             self._waiting.append(going)
         self._admit()
@@ -251,7 +258,7 @@ class Conductor:
 
     def _admit(self) -> None:
         with self._changed:
-            while self._waiting and self._going < self.capacity and not self._closed:
+            while self._waiting and self._going < self.capacity + self._ahead and not self._closed:
                 self._going += 1
                 self._hands.submit(self._go_on, self._waiting.popleft())
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rushhour import spec
@@ -24,11 +23,12 @@ from rushhour.spec.vary import quick_look
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from importlib.resources.abc import Traversable
+    from pathlib import Path
 
     from rushhour.lab.base import Tested
     from rushhour.spec import Scenario, ScenarioFile
 
-RESULTS = Path("results")
+RESULTS = rooms.RESULTS
 # Keys that `--set` may change without making another experiment of a scenario.
 _SAME_EXPERIMENT = ("seed", "repeat", "title", "question", "description")
 

@@ -347,7 +347,8 @@ def marks(record: Record, end: End) -> Samples:
     """The sum over the qdiscs of this end that count marks; they are read at the same instants."""
     rows = record.table("qdisc", end=end.end)
     t_ns, total = empty()
-    for kind, handle in {(bytes(row["kind"]), int(row["handle"])) for row in rows[["kind", "handle"]][:64]}:
+    kinds, handles = rows["kind"][:64].tolist(), rows["handle"][:64].tolist()
+    for kind, handle in dict.fromkeys(zip(kinds, handles, strict=True)):
         mine = rows[(rows["kind"] == kind) & (rows["handle"] == handle)]
         marks = decode.marks(mine["xstats"], mine["xstats_len"], kind)
         if marks is not None:

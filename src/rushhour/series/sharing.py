@@ -50,12 +50,17 @@ def jain_over_time(record: Record) -> Samples:
     return of_flows[0][0], np.array([_of_window(window) for window in np.array([m for _, m in of_flows]).T])
 
 
+def sharing(record: Record) -> list[Flow]:
+    """The payload flows that can take from each other: requests of programs are too brief for that."""
+    return [flow for flow in record.flows(*kinds.STREAMS) if not flow.is_brief]
+
+
 def moved(record: Record) -> dict[str, Samples]:
     """By flow the bytes that arrived in each window, stamped with its end; nan where it was not active.
 
     Of payload flows (TCP and UDP alike). Nothing with fewer than two, or where readings were switched off.
     """
-    flows = record.flows(*kinds.STREAMS)
+    flows = sharing(record)
     if len(flows) < 2 or not all(_was_read(record, flow) for flow in flows):
         return {}
     edges = _edges(record, flows)

@@ -145,7 +145,19 @@ class _Parts:
             held[name] = held[name] + rest * which
             rest = rest * ~which
         held["window"] = rest
+        self._end(held)
         return Timeline(self.edges, held)
+
+    def _end(self, held: dict[str, Numbers]) -> None:
+        """The last bytes of a program are on their way: no window holds them, but what held those before."""
+        ending = ~self._writing() & (self._field("notsent_bytes") == 0) & self.flow.is_found
+        first = int(np.argmax(ending))
+        if not ending.any() or first == 0:
+            return
+        before = max(LIMITS, key=lambda name: float(held[name][first - 1]))
+        moved = held["window"] * ending
+        held["window"] = held["window"] - moved
+        held[before] = held[before] + moved
 
     def _reasons(self, full: NDArray[np.bool_]) -> list[tuple[str, NDArray[np.bool_]]]:
         """In their order: the first that applies to an interval takes what is left of it."""
@@ -199,13 +211,25 @@ class _Parts:
         The chronometer does not count this: it calls a sender busy while anything is in flight, and in slow
         start cwnd-limited up to twice what is in flight (tcp_is_cwnd_limited).
         """
-        written = self.flow.outcome.sender_done_ns
-        before = self.edges[1:] * 1e9 < (np.inf if written is None else written)
+        before = self._writing()
         waiting = self._field("notsent_bytes")
         # Less than a segment is held back by Nagle's rule (RFC 9293, 3.7.4), not by a window with room.
         part = (waiting < self._field("snd_mss")) & (self._field("unacked") < self._field("snd_cwnd"))
         drained: NDArray[np.bool_] = before & ((waiting == 0) | part) & (self._field("lost") == 0)
         return drained if "notsent_bytes" in (self.info.dtype.names or ()) else np.zeros_like(drained)
+
+    def _writing(self) -> NDArray[np.bool_]:
+        """Whether the last write was still to come when the interval ended.
+
+        Nobody says when a program writes last: it has when no more bytes follow those that it gave by then.
+        """
+        written = self.flow.outcome.sender_done_ns
+        if self.flow.is_found:
+            given = self._field("bytes_sent") - self._field("bytes_retrans") + self._field("notsent_bytes")
+            following: NDArray[np.bool_] = given < given[-1]
+            return following
+        before: NDArray[np.bool_] = self.edges[1:] * 1e9 < (np.inf if written is None else written)
+        return before
 
     def _buffer_full(self) -> NDArray[np.bool_]:
         """Whether the send buffer had less than a third left, below which a writer is not woken."""

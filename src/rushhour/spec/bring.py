@@ -44,9 +44,9 @@ def bring_files(document: Mapping[str, Any], folder: Path | None) -> tuple[dict[
             read = {} if word in texts else _read(word, folder, ("program", index, "files"))
             if isinstance(read, Problem):
                 found.append(read)
-            else:
-                texts |= read
-                names += read or [word]
+                read = {word: ""}  # so that nobody misses it once more
+            texts |= read
+            names += read or [word]
         named.append(program | {"files": list(dict.fromkeys(names))})
     if sum(len(text) for text in texts.values() if isinstance(text, str)) > LARGEST_FILES and not found:
         found.append(Problem(("file",), "the programs' files are larger than 1 MiB", _LARGE))
@@ -131,6 +131,8 @@ def _matching(word: str, folder: Path) -> dict[str, Path]:
 
 
 def _text(name: str, file: Path, folder: Path, path: KeyPath) -> str | Problem:
+    hint = f"name it by its whole path, in `command` or `needs`: {file.absolute()}"
+    no_text = Problem(path, f'"{name}" is no text', hint)
     try:
         # A scenario of a stranger must not take along what others keep.
         if not file.resolve(strict=True).is_relative_to(folder.resolve()):
@@ -141,9 +143,9 @@ def _text(name: str, file: Path, folder: Path, path: KeyPath) -> str | Problem:
     except (OSError, RuntimeError) as error:
         return Problem(path, f'"{name}" cannot be read: {getattr(error, "strerror", None) or error}')
     except UnicodeDecodeError:
-        return Problem(path, f'"{name}" is no text', "give its whole path in `needs`")
+        return no_text
     if len(raw) > LARGEST_FILES:
         return Problem(path, f'"{name}" is larger than 1 MiB', _LARGE)
     if "\0" in text:
-        return Problem(path, f'"{name}" is no text', "give its whole path in `needs`")
+        return no_text
     return text

@@ -25,6 +25,7 @@ from pydantic_core import PydanticCustomError
 
 from rushhour.quantities.factors import matches
 from rushhour.spec.model import NAME, flatten
+from rushhour.spec.toml import value_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,6 +36,12 @@ SKIP = "skip"
 LABEL = "label."
 _LABEL_NAME = re.compile(NAME)
 _LABEL_LENGTH = 80
+
+
+def set_words(factors: Mapping[str, object]) -> list[str]:
+    """What chooses a cell in a command: `--set KEY=VALUE` of each factor; labels are no keys."""
+    given = (f"{key}={value_word(value)}" for key, value in factors.items() if not key.startswith(LABEL))
+    return [word for one in given for word in ("--set", one)]
 
 
 class Factor(NamedTuple):

@@ -97,6 +97,11 @@ class Flow(Model):
         description="TCP Fast Open: the first data go with the SYN where a cookie is known; hosts allow it "
         "by net.ipv4.tcp_fastopen = 3 (1: as clients, 2: as servers)",
     )
+    zerocopy: bool | None = Field(
+        None,
+        description="MSG_ZEROCOPY: the kernel sends from the sender's own pages, and says when it is done "
+        "with them; each write is one `message`, 1 MiB by default",
+    )
     open: Literal["sender", "both"] | None = Field(
         None,
         description='which ends connect: "sender" (default; the receiver listens) or "both" at once, so that '
@@ -105,7 +110,9 @@ class Flow(Model):
     close: Literal["wait", "leave", "reset"] | None = Field(
         None,
         description='what the sender does when it has handed everything over: "wait" (default) until the '
-        'receiver has all, "leave" the rest to the kernel and close, or "reset" the connection',
+        'receiver has all, "leave" the rest to the kernel and close, or "reset" the connection; a client of '
+        'crr with its response: "wait" (default) until the server has closed, "leave" (it closes first), '
+        'or "reset"',
     )
     arrivals: Arrivals | None = Field(
         None,

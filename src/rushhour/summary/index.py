@@ -222,8 +222,10 @@ def _seal(found: Table, records: str) -> str:
     content, before = hashlib.sha256(b"{"), ""
     for name in found.column_names:  # a column in memory at a time; together they are one JSON object
         cells = found.column(name).to_pylist()
-        content.update(f"{before}{json.dumps(name)}: {json.dumps(cells)}".encode())
+        content.update(f"{before}{json.dumps(name)}: ".encode())
+        content.update(json.dumps(cells).encode())
         before = ", "
+        del cells
     content.update(b"}")
     return json.dumps({"records": records, "content": content.hexdigest()})
 

@@ -100,16 +100,20 @@ def table(found: Iterable[Part], factors: Iterable[str] = ()) -> Table:
 
     rows = list(found)
     names = sorted({*factors, *(name for part in rows for name in part.factors)})
-    levels = [(name, _spread(rows, [part.factors.get(name) for part in rows])) for name in names]
     kinds = {"string": DataType.string(), "int64": DataType.int64()}
     kinds |= {"float64": DataType.float64(), "bool": DataType.bool()}
-    columns: list[tuple[str, str, list[Any]]] = [
-        *((name, kind, _spread(rows, [part.about[name] for part in rows])) for name, kind in _RUN.items()),
-        *((_FACTOR + name, "string", cells) for name, cells in levels),
-        *((name, kind, _each(rows, name)) for name, kind in _METRIC.items()),
-    ]
-    schema = Schema([Field(name, kinds[kind]) for name, kind, _ in columns], metadata={"format": FORMAT})
-    return Table.from_arrays([Array(cells, type=kinds[kind]) for _, kind, cells in columns], schema=schema)
+    # One column after the other: as lists all together would be several times as large as the table.
+    columns: Iterator[tuple[str, str, list[Any]]] = chain(
+        ((name, kind, _spread(rows, [part.about[name] for part in rows])) for name, kind in _RUN.items()),
+        (
+            (_FACTOR + name, "string", _spread(rows, [part.factors.get(name) for part in rows]))
+            for name in names
+        ),
+        ((name, kind, _each(rows, name)) for name, kind in _METRIC.items()),
+    )
+    made = [(Field(name, kinds[kind]), Array(cells, type=kinds[kind])) for name, kind, cells in columns]
+    schema = Schema([field for field, _ in made], metadata={"format": FORMAT})
+    return Table.from_arrays([array for _, array in made], schema=schema)
 
 
 def _spread(rows: Sequence[Part], cells: Sequence[Any]) -> list[Any]:

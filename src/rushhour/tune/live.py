@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rushhour.diagnosis.case import DIRECTIONS, ENDS, Case, other
@@ -13,6 +12,7 @@ from rushhour.diagnosis.gather import gather
 from rushhour.diagnosis.live import Asked, carry_out
 from rushhour.diagnosis.rules import common
 from rushhour.errors import HostError
+from rushhour.files import rooms
 from rushhour.lab import clock
 from rushhour.lab.host import settings
 from rushhour.lab.host.session import Session
@@ -23,11 +23,12 @@ from rushhour.tune.verify import compared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from rushhour.lab.host.answers import Undone
     from rushhour.lab.profile import Found
 
-RESULTS = Path("results") / "tune"
+RESULTS = rooms.RESULTS / "tune"
 DOCUMENT = "tune.json"
 
 
@@ -53,7 +54,7 @@ def tune(wanted: Wanted, tell: Callable[[str], None] = lambda _: None) -> tuple[
         HostError: an end cannot be reached, or refuses a change; then everything is put back at both.
     """
     folder = wanted.ends.out or _folder(wanted.ends)
-    folder.mkdir(parents=True, exist_ok=True)
+    rooms.open_results(folder)
     with ExitStack() as stack:
         case = _case(wanted, folder, tell)
         tell("asking both ends")

@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rushhour.verdict.compared import Expected
-    from rushhour.verdict.side import SideCell, Trial
+    from rushhour.verdict.side import SideCell
+    from rushhour.verdict.trial import Trial
 
 # Errors that are the kernel's doing, not the machine's: it died, stood still, or refused what it should do.
-KERNELS_FAULT = ("GuestError", "AgentError")
+LOST = "UnsupportedError"
+KERNELS_FAULT = ("GuestError", "AgentError", LOST)
 
 
 TELLING = 3

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from rushhour.metrics.value import Better
     from rushhour.verdict.rule import Rule
-    from rushhour.verdict.side import SideCell, Trial
+    from rushhour.verdict.side import SideCell
+    from rushhour.verdict.trial import Trial
 
 Values = dict[int, float | None]
 

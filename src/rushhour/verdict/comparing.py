@@ -69,6 +69,7 @@ class Asked:
     fresh: bool = False
     executor: Executor | None = None
     wanted: Wanted = WHOLE
+    without: Collection[Key] = ()
 
 
 def compare(
@@ -83,6 +84,7 @@ def compare(
     variables: Sequence[str] = ("kernel",),
     stop: bool = False,
     first: Collection[Key] = (),
+    without: Collection[Key] = (),
     out: Path | str | None = None,
     jobs: int | None = None,
     fresh: bool = False,
@@ -105,6 +107,7 @@ def compare(
         variables: What may differ between the sides (`rushhour.verdict.refusal.VARIABLES`).
         stop: End at the first cell that is worse.
         first: Cells that are judged before all others (`rushhour.verdict.side.key_of`).
+        without: Cells that are left out.
         out: Folder of the verdict and of the runs; by default `results/compare/BASE..CANDIDATE/DATE-TIME`.
         jobs: Runs at once; by default one per CPU.
         fresh: Run also what is known.
@@ -119,7 +122,7 @@ def compare(
     """
     begin = clock.monotonic()
     rule = _rule(seeds, max_seeds, minimum)
-    asked = Asked(scenarios, quick, rule, variables, stop, first, jobs, fresh, executor, wanted)
+    asked = Asked(scenarios, quick, rule, variables, stop, first, jobs, fresh, executor, wanted, without)
     _check(asked)
     sides = open_side(base), open_side(candidate)
     now = clock.now()
@@ -150,16 +153,18 @@ def _run(
     base, candidate = lanes[0].side, lanes[1].side
     pairs, _ = pair(base, candidate)
     notes = check(base, candidate, pairs, asked.variables)
-    tasks = _tasks(lanes)
+    tasks = [task for task in _tasks(lanes) if task.key not in asked.without]
     complete = False
     with place.alone(folder):
         try:
+            # Most runs of both sides are equal to the byte, and nobody wants their metrics.
             with Conductor(
-                lab, asked.jobs, fresh=asked.fresh, wanted=asked.wanted, executor=asked.executor, watch=watch
-            ) as conductor:
+                lab, asked.jobs, fresh=asked.fresh, measure=False, wanted=asked.wanted,
+                executor=asked.executor, watch=watch,
+            ) as conductor:  # fmt: skip
                 bench = Bench(*lanes, asked.rule, conductor, asked.stop, asked.first)
                 cells = bench.judge(tasks)
-                complete = not asked.stop
+                complete = not (asked.stop or asked.without)
         finally:
             for one, name in zip(lanes, ("base", "candidate"), strict=True):
                 one.close(folder / name, complete=complete)

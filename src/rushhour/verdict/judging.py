@@ -16,9 +16,10 @@ from rushhour.errors import UsageError
 from rushhour.lab import clock
 from rushhour.record.document import write
 from rushhour.record.verdict_file import FORMAT, MissingCell, VerdictFile
-from rushhour.verdict.cell import CellVerdict, Examined, conclude, examine
+from rushhour.verdict.cell import LOST, CellVerdict, Examined, conclude, examine
 from rushhour.verdict.refusal import Change, changed_of, check
 from rushhour.verdict.rule import Rule, adjust, worst
+from rushhour.verdict.trial import Trial
 from rushhour.verdict.vocabulary import ORDER, WORDS, Decision
 from rushhour.version import __version__
 
@@ -139,6 +140,19 @@ def _examined(before: SideCell, after: SideCell, rule: Rule, *, virtual: bool) -
     return found
 
 
+def count_as_failed(base: Side, candidate: Side, before: SideCell, after: SideCell) -> None:
+    """What the base ran and the candidate cannot, which was configured the same: the kernel lost it."""
+    if not after.skipped or before.skipped:
+        return  # before the kernels are asked for: that looks through all runs of a side
+    configured = [(side.fact("kernel") or {}).get("config_sha256") for side in (base, candidate)]
+    if configured[0] is None or configured[0] != configured[1]:
+        return
+    for seed, trial in before.trials.items():
+        lost = Trial(seed, trial.repetition, error=after.skipped, kind=LOST, valid=False)
+        after.trials.setdefault(seed, lost)
+    after.skipped = None
+
+
 def pair(base: Side, candidate: Side) -> tuple[list[tuple[SideCell, SideCell]], list[Missing]]:
     """Pair cells by scenario and factors.
 
@@ -151,7 +165,9 @@ def pair(base: Side, candidate: Side) -> tuple[list[tuple[SideCell, SideCell]], 
         after = candidate.cells.get(key)
         if after is None:
             missing.append(Missing(before.scenario, before.label, f"{candidate.name} has no such cell"))
-        elif before.skipped or after.skipped:
+            continue
+        count_as_failed(base, candidate, before, after)
+        if before.skipped or after.skipped:
             missing.append(_skipped(before, after, base.name, candidate.name))
         else:
             pairs.append((before, after))

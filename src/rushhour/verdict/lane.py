@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from rushhour.lab.base import Lab
     from rushhour.lab.kernel import Kernel
     from rushhour.running.batch import Outcome
-    from rushhour.verdict.side import Key, Trial
+    from rushhour.verdict.side import Key
+    from rushhour.verdict.trial import Trial
 
 # Runs of a cell in the numbers of a set's runs: later seeds then stand with the earlier ones of their cell.
 STRIDE = 100

@@ -5,7 +5,7 @@
 A cell whose tables are equal to the byte, or that hardly moved, needs one look. One that changed is judged
 after 5, 10, 20 seeds (`Rule.looks`), together with all others that are still open. With `stop` cells come in
 small portions, the cheap ones of every scenario first, and of a portion those that changed most; the first
-that is worse ends it.
+that is worse ends it, and so does the first in which the candidate hangs where the base does not.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from rushhour.errors import GuestError
 from rushhour.verdict.cell import CellVerdict, Examined, examine
 from rushhour.verdict.compared import questions
-from rushhour.verdict.judging import Missing, conclude_all
+from rushhour.verdict.judging import Missing, conclude_all, count_as_failed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -50,7 +50,7 @@ class Task:
 
 @dataclass
 class Bench:
-    """Two lanes, and the conductor that carries out what they want."""
+    """Two lanes, and the conductor that carries out what they want; `hangs` counts the candidate's."""
 
     base: Lane
     candidate: Lane
@@ -58,7 +58,8 @@ class Bench:
     conductor: Conductor
     stop: bool = False
     first: Collection[Key] = ()
-    _hangs: int = 0
+    hangs: int = 0
+    _hopeless: bool = False
     _cells: dict[Key, CellVerdict] = field(default_factory=dict)
     _examined: dict[Key, Examined] = field(default_factory=dict)
 
@@ -73,7 +74,7 @@ class Bench:
     @property
     def hung(self) -> bool:
         """Whether the candidate hung so often that it is not started again."""
-        return self._hangs >= _HANGS
+        return self._hopeless or self.hangs >= _HANGS
 
     def _until_worse(self, tasks: Sequence[Task]) -> None:
         order, later = self._order(tasks), list[Task]()
@@ -102,7 +103,9 @@ class Bench:
 
     def _there(self, task: Task) -> bool:
         """Whether both sides ran the cell: skipped and given up ones are not compared."""
-        return all(side.trials and not side.skipped for side in self._sides(task))
+        before, after = self._sides(task)
+        count_as_failed(self.base.side, self.candidate.side, before, after)
+        return all(side.trials and not side.skipped for side in (before, after))
 
     def _settled(self, task: Task) -> bool:
         found = self._examine(task)
@@ -161,7 +164,14 @@ class Bench:
             lane, task = owner[id(outcome.batch), outcome.run.number]
             lane.add(task.key, outcome)
             if lane is self.candidate and outcome.error is not None and _is_hang(outcome.error):
-                self._hangs += 1
+                self.hangs += 1
+                if self.stop and self._base_ran(task, outcome.run.seed):
+                    self._hopeless = True  # what goes on beside it would hang, too
+                    return  # its outcomes are waited for at the conductor's end, and not read
+
+    def _base_ran(self, task: Task, seed: int) -> bool:
+        trial = self.base.side.cells[task.key].trials.get(seed)
+        return trial is not None and trial.ran
 
     def _wanted(
         self, tasks: Iterable[Task], repetitions: Callable[[Task], int]
@@ -195,7 +205,8 @@ def cheap_first(tasks: Sequence[Task]) -> list[Task]:
 
 def given_up(bench: Bench, tasks: Sequence[Task], name: str) -> list[Missing]:
     """The cells that did not run because the candidate hung too often."""
-    reason = f"not run: {name} had hung {_HANGS} times by then"
+    times = "once" if bench.hangs == 1 else f"{bench.hangs} times"
+    reason = f"not run: {name} had hung {times} by then"
     return [
         Missing(task.key[0], task.cell.label, reason)
         for task in tasks

@@ -5,157 +5,45 @@ Takes result sets, gives a `Side`. Manifests are read at once, tables only of ru
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from dataclasses import dataclass, field, replace
+from functools import partial
 from sys import intern
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from rushhour.errors import RecordError, ScenarioError
-from rushhour.metrics.catalog import METRICS
-from rushhour.metrics.value import MetricValue
 from rushhour.plan.cells import expand, label_of
 from rushhour.record.document import write
 from rushhour.record.manifest import VIRTUAL
 from rushhour.record.record import Record
 from rushhour.record.seal import raw_digests
-from rushhour.record.told import told
 from rushhour.record.verdict_file import ComparedSide
 from rushhour.spec.scenario import Scenario
 from rushhour.spec.sweep import Sweep, known_sweep
-from rushhour.summary.measured import known_of
 from rushhour.verdict.shared import Shared
+from rushhour.verdict.trial import Trial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from rushhour.baseline import Baseline
+    from rushhour.metrics.value import MetricValue
     from rushhour.plan.cells import Cell
     from rushhour.record.manifest import Conditions
     from rushhour.record.result_set import ResultSet
     from rushhour.record.set_file import Unrun
     from rushhour.running.batch import Outcome
 
-PLAN = "plan.json"
+PLAN, RESULT = "plan.json", "result.json"
 
 Key = tuple[str, str]
 """A cell by the name of its scenario and its factors as JSON in one spelling."""
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One run of a cell, or the error that came instead.
-
-    `digests` are the SHA-256 of the raw tables by name, `plan` that of the plan, `facts` what else must be
-    equal on both sides (`rushhour.verdict.refusal`). `kind` is the class of the error. `known` gives the
-    values of a run whose record is not there (of a slim baseline), `kept_told` its `told`.
-    """
-
-    seed: int
-    repetition: int = 0
-    folder: Path | None = None
-    key: str = ""
-    digests: Mapping[str, str] = field(default_factory=dict, repr=False)
-    plan: str | None = None
-    valid: bool = True
-    reasons: tuple[str, ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    error: str | None = None
-    kind: str | None = None
-    known: Callable[[], Sequence[MetricValue]] | None = field(default=None, repr=False)
-    kept_told: str | None = field(default=None, repr=False)
-    _measured: dict[str, list[MetricValue]] = field(default_factory=dict, repr=False, compare=False)
-
-    @property
-    def ran(self) -> bool:
-        """Whether there is something to measure."""
-        return self.error is None
-
-    @property
-    def usable(self) -> bool:
-        """Whether it ran, and on links that were as asked."""
-        return self.ran and self.valid
-
-    def record(self) -> Record | None:
-        """The record, if it is there.
-
-        Raises:
-            RecordError: it is not the run that was compared.
-        """
-        if self.folder is None:
-            return None
-        record = Record.open(self.folder)
-        kept = raw_digests(self.digests)
-        if kept and kept != raw_digests(record.manifest.files):
-            raise RecordError(
-                "this is not the run whose checksums were kept",
-                where=str(self.folder),
-                hint="take it from a copy, or run it again",
-            )
-        return record
-
-    def equals(self, other: Trial) -> bool:
-        """Whether both are equal to the byte in all that a metric can read (`rushhour.record.told`)."""
-        if not self.digests or self.digests != other.digests:
-            return False
-        return self is other or (self.told is not None and self.told == other.told)
-
-    @cached_property
-    def told(self) -> str | None:
-        """The digest of the record's data beside its tables; None where it is unknown."""
-        if self.kept_told is not None or self.folder is None:
-            return self.kept_told
-        record = self.record()
-        return None if record is None else told(record)
-
-    @property
-    def info_length(self) -> int:
-        """Bytes of this kernel's `struct tcp_info`; 0 where none was read."""
-        record = self.record()
-        if record is None or not record.is_whole or not record.has("tcp_info"):
-            return 0
-        return int(record.raw("tcp_info").rows.dtype["info"].itemsize)
-
-    def values(self, names: Iterable[str]) -> list[MetricValue]:
-        """The values of these metrics at every scope; each metric is measured once."""
-        names = list(names)
-        if self.known is not None:
-            wanted = set(names)
-            return [value for value in self.known() if value.metric in wanted]
-        missing = [name for name in names if name not in self._measured and name in METRICS]
-        record = self.record() if missing else None
-        if record is not None:
-            found = _remembered(record) or {name: _measure(record, name) for name in missing}
-            self._measured.update(found)
-        return [value for name in names for value in self._measured.get(name, [])]
-
-    def forget(self) -> None:
-        """Let go of the values: what is asked for again is read again."""
-        self._measured.clear()
-
-
-def _remembered(record: Record) -> dict[str, list[MetricValue]]:
-    """Every metric of a record that was measured before; empty of one that was not."""
-    known = known_of(record)
-    if known is None:
-        return {}
-    found: dict[str, list[MetricValue]] = {name: [] for name in METRICS}
-    for value in known:
-        found[value.metric].append(value)
-    return found
-
-
-def _measure(record: Record, name: str) -> list[MetricValue]:
-    metric = METRICS[name]
-    return [
-        MetricValue(name, found.scope, found.value, metric.unit, found.note)
-        for found in metric.function(record)
-    ]
 
 
 @dataclass
@@ -345,12 +233,21 @@ def of_outcome(outcome: Outcome) -> Trial:
     """What a comparison needs of a run that was carried out here."""
     run = outcome.run
     if outcome.folder is not None:
-        return of_record(Record.open(outcome.folder))
+        record = Record.open(outcome.folder)
+        return replace(of_record(record), beside=_beside(record))
     error = outcome.error
     return Trial(
         run.seed, run.repetition, error=None if error is None else str(error.message),
         kind=type(error).__name__, valid=False, facts={"kernel": dict(run.kernel.identity)},
     )  # fmt: skip
+
+
+def _beside(record: Record) -> str:
+    """The digest of a record's files and context beside its tables: what is not read need not be parsed."""
+    manifest = record.manifest
+    about = [manifest.files.get(name) for name in (PLAN, RESULT)]
+    text = json.dumps([*about, manifest.context], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def cell_of(scenario: str, cell: Cell) -> SideCell:

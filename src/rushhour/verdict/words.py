@@ -103,6 +103,10 @@ def _sureness(judged: Judged) -> str:
     if endless or found.n == 1:
         return f"and {_runs(judged)} cannot tell chance from change{_enough(judged)}"
     spread = f"{_signed(found.low, judged.what.unit)} … {_signed(found.high, judged.what.unit)}"
+    if found.low > judged.least or found.high < -judged.least:
+        # The interval is of this quantity alone, the decision of all that were open (`rule.adjust`).
+        many = "of so many quantities that are judged together one may do so by chance"
+        return f"by {spread} in {_runs(judged)}, but {many}{_enough(judged)}"
     return f"but {_runs(judged)} leave open {spread}, and {matters} would matter{_enough(judged)}"
 
 

@@ -106,5 +106,7 @@ pub fn memory_device(path: &Path, minor: u32) -> io::Result<()> {
 pub fn character_device(path: &Path, (major, minor): (u32, u32)) -> io::Result<()> {
     let mode = Mode::from_raw_mode(0o666);
     let device = rustix::fs::makedev(major, minor);
-    Ok(rustix::fs::mknodat(CWD, path, FileType::CharacterDevice, mode, device)?)
+    rustix::fs::mknodat(CWD, path, FileType::CharacterDevice, mode, device)?;
+    // The mask of this process took the leave to write from all but root.
+    Ok(rustix::fs::chmod(path, mode)?)
 }

@@ -28,11 +28,29 @@ cannot() {
     exit 2
 }
 
+# Whoever ends the night ends what it has begun; else that would go on alone, and hold the lock.
+begun=
+ended() {
+    trap '' INT TERM HUP
+    [ -z "$begun" ] || { kill -TERM "$begun" 2>/dev/null && wait "$begun"; }
+    echo "$BRANCH: interrupted; the next night tries again"
+    exit 2
+}
+trap ended INT TERM HUP
+night() {
+    rushhour "$@" >"$night.txt" 2>"$night.log" &
+    begun=$!
+    wait "$begun"
+    code=$?
+    begun=
+}
+
 exec 9>lock
 flock --nonblock 9 || cannot "the night before is not over"
 touch nights
 [ -d tree.git ] || git init --quiet --bare tree.git || cannot "no repository can be made here"
-git -C tree.git fetch --quiet --no-tags "$TREE" "+refs/heads/$BRANCH:refs/heads/nightly" 2>fetch.log ||
+# What git tidies up by the way goes on without this script: it does not get the lock.
+git -C tree.git fetch --quiet --no-tags "$TREE" "+refs/heads/$BRANCH:refs/heads/nightly" 2>fetch.log 9>&- ||
     cannot "it cannot be fetched: $(tail -n 1 fetch.log)"
 git -C tree.git symbolic-ref HEAD refs/heads/nightly
 today=$(git -C tree.git rev-parse refs/heads/nightly) || cannot "the mirror is damaged: remove $PWD/tree.git"
@@ -44,34 +62,41 @@ fi
 
 night=results/$(date -u +%Y%m%d-%H%M%S)
 mkdir -p results
+verdict=
 if [ -s last ]; then
     # What ran last is kept by a name, or git would forget it once the branch is rebased.
     before=$(cat last)
     words=(--base "$before" --at-once --committed --all --out "$night")
     for one in $SANITIZERS; do words+=(--with "$one"); done
     [ -z "$PACKETDRILL" ] || words+=(--packetdrill "$PACKETDRILL")
-    rushhour check tree.git "${words[@]}" >"$night.txt" 2>"$night.log"
-    code=$?
+    night check tree.git "${words[@]}"
     verdict=$(sed -n '/./{p;q;}' "$night.txt")
     said="$BRANCH ${today:0:12}, after ${before:0:12}: $verdict"
 else
     before=
-    verdict="The first night: what comes is judged by it."
-    code=0
-    if ! rushhour kernel build "$PWD/tree.git@$today" --name nightly --aside >"$night.txt" 2>"$night.log"; then
-        code=1 verdict="It does not build: see $PWD/$night.log"
-    elif ! rushhour run suite --quick --no-report --kernel nightly --out "$night/first" >"$night.txt" 2>"$night.log"; then
-        code=4 verdict="Invalid: see $PWD/$night.log"
+    # By the name that `check` gives it: the next night knows it, and it is one kernel in the database.
+    kernel=check-${today:0:12}
+    night kernel build "$PWD/tree.git@$today" --name "$kernel" --aside
+    if [ "$code" -eq 0 ]; then
+        night run suite --quick --no-report --kernel "$kernel" --out "$night/first"
+        case $code in
+        0) verdict="The first night: what comes is judged by it." ;;
+        1) code=4 verdict="Invalid: not all runs are as they should be, see $PWD/$night.log" ;;
+        4) verdict="Invalid: see $PWD/$night.log" ;;
+        esac
+    elif [ "$code" -eq 1 ]; then
+        verdict="It does not build: see $PWD/$night.log"
     fi
     said="$BRANCH ${today:0:12}: $verdict"
 fi
-[ "$code" -le 4 ] && [ "$code" -ne 2 ] || cannot "$(tail -n 1 "$night.log")"
+# A code without a sentence is no answer.
+[ "$code" -le 4 ] && [ "$code" -ne 2 ] && [ -n "$verdict" ] || cannot "see $PWD/$night.log: $(tail -n 1 "$night.log")"
 
 # Into the database, and from it the page; neither changes what was found.
 for folder in "$night"/*/; do
-    [ ! -d "$folder" ] || rushhour db import "$folder" --tag nightly >>"$night.log" 2>&1
+    [ ! -d "$folder" ] || [ -L "${folder%/}" ] || rushhour db import "$folder" --tag nightly >>"$night.log" 2>&1
 done
-rushhour history "$METRIC" suite --by time --out history.html >>"$night.log" 2>&1
+rushhour history "$METRIC" suite --limit 1000 --out history.html >>"$night.log" 2>&1
 case $verdict in
 "It does not build"*) ;; # the next night is judged by the last tree that ran
 *)

@@ -59,7 +59,8 @@ def stalled(case: Case, m: Measured, cause: Held) -> Finding:
 def black_hole(case: Case, m: Measured, cause: Held) -> Finding:
     """Large packets vanish, and nobody says so."""
     passed = m.sizes.passed
-    title = sentence(cause.key, size=f"{passed or 'some'}", way=m.direction)
+    then = "connections are made, and data never arrives"
+    title = sentence(cause.key, size=f"{passed or 'some'}", way=m.direction, then=then)
     fix = [setting(m.sender, "net.ipv4.tcp_mtu_probing", 1)]
     if passed:
         fix = [Command(m.sender, f"ip link set dev {dev(case, m.sender)} mtu {passed}"), *fix]

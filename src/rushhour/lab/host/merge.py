@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 # Columns that are stamps of the machine that wrote the row; `rx_ns` of a ping that was never answered is -1.
 _STAMPS = ("t_ns", "done_ns", "tx_ns", "rx_ns", "start_ns", "end_ns")
 _NEVER = -1
-_OF_SENDER = ("connected_ns", "sender_done_ns", "bytes_sent", "packets_sent")
+_OF_SENDER = (
+    "connected_ns", "sender_done_ns", "bytes_sent", "packets_sent", "zerocopy_sends", "zerocopy_copied",
+)  # fmt: skip
 _OF_RECEIVER = ("receiver_done_ns", "bytes_received", "packets_received")
 
 

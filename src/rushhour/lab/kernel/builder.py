@@ -13,7 +13,7 @@ import re
 import shutil
 import time
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rushhour.errors import BuildError, KernelError
@@ -25,11 +25,13 @@ from rushhour.lab.kernel import (
     given,
     host,
     image,
+    objects,
     process,
     said,
     seed,
     sources,
     store,
+    training,
     variant,
 )
 from rushhour.lab.kernel.make import ABSENT, FLAGS, STAMPS, Make, compiler
@@ -56,6 +58,7 @@ def build(
     from_nothing: bool = False,
     files: Sequence[str] = (),
     patches: Sequence[str] = (),
+    train: bool = False,
 ) -> store.Kernel:
     """Build a kernel and put it into the store; nothing is done if the same is there already.
 
@@ -69,19 +72,21 @@ def build(
         files: C files, or folders of them, to compile in beside what the source has; or names of sanitizers
             (`SANITIZERS`): such a kernel is never the one that is used where none is named.
         patches: patches to apply, in this order; the source itself stays as it is.
+        train: compile the kernel of a release for what a few cells execute (`training`).
 
     Raises:
         KernelError: a tool is missing, the source is not there or does not compile, with what to do; or a
             file registers nothing, or a patch does not fit.
     """
-    tell = progress or (lambda _: None)
+    asked = _Asked(source, name, progress or (lambda _: None), aside, from_nothing, train)
     if name and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", name):
         raise KernelError(f"{name!r} cannot name a kernel", hint="letters, digits and . _ + - only")
     beside = given.read(files, patches)
-    aside = aside or bool(beside and beside.sanitizers)
+    if beside and beside.sanitizers:
+        asked = replace(asked, aside=True)
     _require_tools()
     try:
-        return _build(source, name, tell, beside, aside=aside, from_nothing=from_nothing)
+        return _build(asked, beside)
     except OSError as fault:
         raise KernelError(
             f"{fault.strerror or fault}",
@@ -90,34 +95,48 @@ def build(
         ) from fault
 
 
-def _build(
-    source: str,
-    name: str | None,
-    tell: Progress,
-    beside: given.Given | None,
-    *,
-    aside: bool,
-    from_nothing: bool,
-) -> store.Kernel:
-    tell(Step(f"looking at {one_line(str(source))}"))
-    found = sources.resolve(source, lambda text: tell(Step(text)))
+@dataclass(frozen=True)
+class _Asked:
+    """What was asked for, as `build` has it."""
+
+    source: str
+    name: str | None
+    tell: Progress
+    aside: bool
+    from_nothing: bool
+    train: bool
+
+
+def _build(asked: _Asked, beside: given.Given | None) -> store.Kernel:
+    tell = asked.tell
+    tell(Step(f"looking at {one_line(str(asked.source))}"))
+    found = sources.resolve(asked.source, lambda text: tell(Step(text)))
     if beside:
         found = variant.of(found, beside)
     found.check()
-    name = name or found.name
-    inputs = _inputs(found)
+    asked = replace(asked, name=asked.name or found.name)
+    wanted = training.wanted(found, aside=asked.aside, train=asked.train)
     with _locked(found, lambda: tell(Step("waiting: another process builds this tree"))) as held:
-        same = next((kernel for kernel in store.installed() if kernel.origin().get("inputs") == inputs), None)
-        if from_nothing:
+        if asked.from_nothing:
             shutil.rmtree(store.cache("build", found.key), ignore_errors=True)
-        elif same:
+        elif same := _same(found, wanted):
             tell(Step(f"unchanged: {same.release} is built already"))
-            return _again(same, name, found, aside=aside)
+            return _again(same, found, wanted, asked)
         else:
             if found.base and found.edits:
                 found.edits(found.base.directory())  # what does not fit leaves nothing half begun
             seed.begin(found, lambda text: tell(Step(text)))
-        return _make(found, name, inputs, held, tell, aside=aside)
+        return _make(found, wanted, held, asked)
+
+
+def _same(found: sources.Source, wanted: training.Wanted) -> store.Kernel | None:
+    """The kernel that would come out, if it is there already; where none can be trained, a plain one does."""
+    kernels = store.installed()
+    for inputs in (_inputs(found, wanted.mark), *([_inputs(found, "")] if wanted.hindrance else [])):
+        for kernel in kernels:
+            if kernel.origin().get("inputs") == inputs:
+                return kernel
+    return None
 
 
 @dataclass(frozen=True)
@@ -146,29 +165,31 @@ def _require_tools() -> None:
         )
 
 
-def _inputs(found: sources.Source) -> str:
+def _inputs(found: sources.Source, trained: str) -> str:
     """Hash of all that decides the image, known before anything is built."""
     ours = f"{config.fragment_sha256()} {host.sha256()} {STAMPS} {ABSENT} {FLAGS} {image.HOW}"
-    return hashlib.sha256(f"{found.sha256} {compiler()} {ours}".encode()).hexdigest()
+    return hashlib.sha256(f"{found.sha256} {compiler()} {ours}{trained}".encode()).hexdigest()
 
 
-def _again(same: store.Kernel, name: str, found: sources.Source, *, aside: bool) -> store.Kernel:
+def _again(same: store.Kernel, found: sources.Source, wanted: training.Wanted, asked: _Asked) -> store.Kernel:
     """The same kernel, under a name that may be another."""
-    if aside and same.name == name:
+    name = str(asked.name)
+    if asked.aside and same.name == name:
         return same
     identity = {**same.identity, "name": name}
-    origin = {**same.origin(), "source": found.spec, "aside": aside}
+    origin = {**same.origin(), "source": found.spec, "aside": asked.aside}
+    if wanted.hindrance and training.TRAINED not in identity:
+        origin["untrained"] = wanted.hindrance
     files = {path.name: path for path in same.folder.iterdir() if path.suffix != ".json"}
     return store.save(name, identity, _key(identity), origin, files)
 
 
-def _make(
-    found: sources.Source, name: str, inputs: str, held: _Held, tell: Progress, *, aside: bool
-) -> store.Kernel:
-    started = time.monotonic()
+def _make(found: sources.Source, wanted: training.Wanted, held: _Held, asked: _Asked) -> store.Kernel:
+    started, tell = time.monotonic(), asked.tell
     archive, key = (found.base.archive, found.base.key) if found.base else (found.archive, found.key)
     if archive and not store.cache("sources", key).is_dir():
         tell(Step(f"unpacking {archive.name}"))
+    (store.cache("build", found.key) / objects.BUILT).unlink(missing_ok=True)
     tree = found.directory()
     held.let_go_of_source()  # so that another variant of it can be built meanwhile
     afresh = not store.cache("build", found.key).exists()
@@ -179,25 +200,30 @@ def _make(
     make = Make(tree, place, log, held.tree, found.given.sanitizers if found.given else ())
     lacking = _lacking(make.configure(), found, tree)
     total = None if (place / "linux").exists() else OBJECTS
+    training.put_back(place)
     with said.of(found, tree):
         made = make.compile(lambda count: tell(Step("compiling", count, total and max(total, count))))
-    files = {**image.stripped(place, log), "config": place / ".config", "build.log": log}
+    trained = training.train(make, wanted, tell)
+    if not trained.objects:
+        (place / objects.BUILT).touch()
+    files = {**image.stripped(place, log), "config": place / ".config", "build.log": log, **trained.files}
     if found.given and found.given.counts:
         files[coverage.NOTES] = coverage.kept(tree, place)
-    identity = _identity(name, found, place, files[image.IMAGE], lacking)
+    identity = _identity(str(asked.name), found, place, files[image.IMAGE], lacking) | trained.facts
     notes = _notes(found, tree, log)
     origin: dict[str, object] = {
         "source": found.spec,
-        "inputs": inputs,
+        "inputs": _inputs(found, wanted.mark if trained.files else ""),
         "key": found.key,
         "seconds": round(time.monotonic() - started, 1),
-        "objects": made,
+        "objects": made + trained.objects,
         "from_nothing": afresh,
-        "aside": aside,
+        "aside": asked.aside,
         "bytes": store.occupied(found.key),
         **({"notes": notes} if notes else {}),
+        **({"untrained": trained.hindrance} if trained.hindrance else {}),
     }
-    return store.save(name, identity, _key(identity), origin, files)
+    return store.save(str(asked.name), identity, _key(identity), origin, files)
 
 
 def _lacking(settings: str, found: sources.Source, tree: Path) -> list[str]:

@@ -50,6 +50,12 @@ def export(repository: Path, revision: str, key: str) -> Path:
     return target
 
 
+def differing(repository: Path, revision: str, key: str) -> list[str]:
+    """The files in which the private copy, as it was last brought to a commit, differs from another."""
+    words = ("diff-index", "--cached", "--no-renames", "--name-only", "-z", revision)
+    return [name for name in _work(repository, key, *words).split("\0") if name]
+
+
 def adopt(repository: Path, revision: str, key: str) -> None:
     """Take files that lie in the private copy already for the commit's, where they are the same.
 

@@ -73,8 +73,16 @@ class Make:
             self._run("allnoconfig", "configure")
         return settings.read_text()
 
-    def compile(self, on_object: Callable[[int], None]) -> int:
-        """Compile and link `linux`, and return how many objects were compiled."""
+    def compile(
+        self, on_object: Callable[[int], None], how: str | None = None, *, counts: bool | None = None
+    ) -> int:
+        """Compile and link `linux`, and return how many objects were compiled.
+
+        Args:
+            on_object: told how many, with each.
+            how: `CFLAGS_KERNEL=…` for what is compiled otherwise than always.
+            counts: link what writes counters; default: as for coverage.
+        """
         made = 0
 
         def count(line: str) -> None:
@@ -83,8 +91,9 @@ class Make:
                 made += 1
                 on_object(made)
 
-        beside = [coverage.build(self.place, self.log, host.FLAGS)] if self._counts else []
-        words = [coverage.flags(self.tree, self.place)] if self._counts else []
+        counts = self._counts if counts is None else counts
+        beside = [coverage.build(self.place, self.log, host.FLAGS)] if counts else []
+        words = [coverage.flags(self.tree, self.place)] if self._counts else [how] if how else []
         wraps = host.build(self.tree, self.place, self.log, beside)
         self._run("linux", "build", count, [f"LINK_WRAPS={wraps}", *words])
         self._stamp.write_text(self._state())

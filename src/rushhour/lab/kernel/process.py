@@ -27,9 +27,9 @@ _FAULT = re.compile(
 
 
 _KEEPER = Path(__file__).with_name("keeper.py")
-# A git hook or `git bisect run` sets these for its own repository; a build is of another.
 # How long a process that is asked to end may take.
 _PATIENCE_S = 3.0
+# A git hook or `git bisect run` sets these for its own repository; a build is of another.
 _GIT_LOCAL = ("DIR", "WORK_TREE", "INDEX_FILE", "COMMON_DIR", "OBJECT_DIRECTORY", "NAMESPACE", "PREFIX")
 
 
@@ -39,6 +39,7 @@ def answer(
     default: str | None = None,
     extra: Mapping[str, str] | None = None,
     text: str | None = None,
+    cwd: Path | None = None,
 ) -> str:
     """The standard output of a short command; `default` instead if it is given and the command fails.
 
@@ -47,6 +48,7 @@ def answer(
         default: what to answer where the command fails.
         extra: additions to the environment.
         text: what the command reads; nothing if not given.
+        cwd: where it runs, instead of here.
 
     Raises:
         KernelError: the command failed and there is no default.
@@ -59,6 +61,7 @@ def answer(
             errors="surrogateescape",
             check=True,
             input=text or "",
+            cwd=cwd,
             env=_environment(extra),
         )
     except (OSError, subprocess.CalledProcessError) as fault:

@@ -35,9 +35,8 @@ def words(text: str, found: Source, tree: Path) -> str:
     """The same words with a person's files in place of our copies of them."""
     if found.tree:
         return text.replace(str(tree), str(found.tree))
-    if not found.given:
-        return text
-    for file in sorted(found.given.files, key=lambda one: -len(one.name)):
+    files = found.given.files if found.given else ()
+    for file in sorted(files, key=lambda one: -len(one.name)):
         path = str(file.path).replace("\\", r"\\")
         text = re.sub(rf"[^\s:'`]*{FOLDER}/{re.escape(file.name)}\b", path, text)
     return text.replace(f"{tree}/", "")

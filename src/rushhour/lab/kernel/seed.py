@@ -20,7 +20,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rushhour.lab.kernel import config, git, store, workcopy
+from rushhour.lab.kernel import config, git, objects, store, training, workcopy
 from rushhour.lab.kernel.make import FRAGMENT
 from rushhour.lab.kernel.sanitizers import options_of, part_of
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # What names places in a build directory: kbuild's notes, its makefile, lists of dependencies, assembly.
 _NOTES = (".cmd", ".d", ".s", "Makefile")
 # Notes of our own that are about the neighbour.
-_FOREIGN = ("configured", "build.log")
+_FOREIGN = ("configured", "build.log", objects.BUILT)
 
 
 @dataclass(frozen=True)
@@ -142,6 +142,7 @@ def _copy_build(neighbour: _Neighbour, tree: Path, place: Path) -> None:
         shutil.copytree(neighbour.place, copy, symlinks=True)
         for name in _FOREIGN:
             (copy / name).unlink(missing_ok=True)
+        training.put_back(copy)
         for path in copy.rglob("*"):
             if path.name.endswith(_NOTES) and path.is_file() and not path.is_symlink():
                 _rewrite(path, places)

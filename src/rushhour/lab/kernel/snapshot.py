@@ -57,11 +57,17 @@ class Beside:
         What git ignores is left out, as are products of a build.
 
         Raises:
-            KernelError: git cannot read the work tree.
+            KernelError: git cannot read the work tree, or a merge is not finished in it.
         """
         if self.top is None:
             return None
         head = self.head()
+        if torn := git.ask(self.top, "ls-files", "--unmerged", "-z"):
+            raise KernelError(
+                f"a merge is not finished: {torn.partition(chr(9))[2].partition(chr(0))[0]} is in conflict",
+                where=str(self.top),
+                hint="resolve it (git add), or judge what is committed: --committed",
+            )
         with store.lock(self.place.stem, lambda: None):
             self._begin_index(head)
             self._git("add", "--all", "--", ".")

@@ -144,10 +144,16 @@ def save(
 
 def built() -> list[Kernel]:
     """Every kernel that was built here, the newest first."""
-    folders = [path.parent for path in cache("kernels", "any").parent.glob("[!.]*/identity.json")]
-    return [
-        load(folder) for folder in sorted(folders, key=lambda path: (path.stat().st_mtime_ns, path.name))
-    ][::-1]
+    dated: list[tuple[int, str, Kernel]] = []
+    for path in cache("kernels", "any").parent.glob("[!.]*/identity.json"):
+        folder = path.parent
+        try:
+            dated.append((folder.stat().st_mtime_ns, folder.name, load(folder)))
+        except (OSError, KernelError):
+            if folder.is_dir():
+                raise
+            # Somebody removed it meanwhile.
+    return [kernel for *_, kernel in sorted(dated, key=lambda one: one[:2], reverse=True)]
 
 
 def installed() -> list[Kernel]:

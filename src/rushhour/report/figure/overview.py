@@ -14,7 +14,7 @@ from rushhour.report.figure.collect import Taken, left_out_invalid
 from rushhour.report.figure.titles import title_of
 from rushhour.report.shares import METRIC as SHARE
 from rushhour.report.shares import PERCENT, share, sharers
-from rushhour.report.tables import MAX_SHARES, cells_table, whole
+from rushhour.report.tables import MAX_SHARES, columns_of, whole
 from rushhour.spec.figure import FLOW, Figure
 from rushhour.spec.levels import worth
 from rushhour.spec.sweep import Sweep
@@ -65,8 +65,8 @@ def overviews(runs: Sequence[RunView]) -> list[Overview]:
     """The overviews of a sweep, in the order of its table; none where nothing varies or no metric differs."""
     if len(runs) < 2:
         return []
-    columns = [column for column in cells_table(runs).columns if not column.of]
     metrics = [whole(run.metrics) for run in runs]
+    columns = columns_of(runs, metrics)
     found = [_overview(SHARE, "share of the goodput", _shares(runs))]
     for column in columns:
         values = [known[column.metric].value if column.metric in known else None for known in metrics]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rushhour.record.asked import command
 from rushhour.record.manifest import REAL_TIME
 from rushhour.report.verdict.order import ordered
-from rushhour.spec.sweep import LABEL
-from rushhour.spec.toml import value_word
+from rushhour.spec.sweep import set_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,14 +44,14 @@ def _suggested(document: VerdictFile) -> Iterator[Step]:
     if document.verdict == "inconclusive" and all(map(_is_kernel, document.sides)):
         more = 2 * (document.rule.max_seeds or 20)
         yield Step(
-            "Decide what is open with more seeds", _command(["compare", *names, "--max-seeds", str(more)])
+            "Decide what is open with more seeds", command(["compare", *names, "--max-seeds", str(more)])
         )
     if document.verdict in ("same", "better"):
         candidate = document.candidate
         records = names[1] if not _is_kernel(candidate) else candidate.records or "candidate"
         what = "Judge later kernels by this candidate: keep its runs as a baseline"
         beside = " (run it in the folder of this report)" if _is_kernel(candidate) else ""
-        yield Step(what + beside, _command(["baseline", "save", "NAME", records]))
+        yield Step(what + beside, command(["baseline", "save", "NAME", records]))
 
 
 def of_cell(cell: ComparedCell, document: VerdictFile) -> list[Step]:
@@ -68,7 +67,7 @@ def _again(cell: ComparedCell, document: VerdictFile) -> Iterator[Step]:
     seeds = cell.seeds
     if not all(kernels):
         return
-    words = ["run", _scenario(cell), *_sets(cell)]
+    words = ["run", _scenario(cell), *set_words(cell.factors)]
     labs = {side.lab or "uml" for side in document.sides}
     if labs & {*REAL_TIME}:
         # What runs there is the kernel under test; on two machines it takes two commands.
@@ -78,7 +77,7 @@ def _again(cell: ComparedCell, document: VerdictFile) -> Iterator[Step]:
     words += ["--seed", str(seeds[0])] if seeds else []
     yield Step(
         "See this cell alone" if kernels[0] == kernels[1] else "See this cell alone, on both kernels",
-        _command([*words, "--repeat", "1"]),
+        command([*words, "--repeat", "1"]),
     )
 
 
@@ -94,7 +93,7 @@ def _stop(cell: ComparedCell, document: VerdictFile) -> Iterator[Step]:
     if all(folders):
         candidate, base = (str(folder) for folder in folders)
         what = "Stop in gdb just before both part (run it in the folder of this report)"
-        yield Step(what, _command(["debug", candidate, "--divergence", base]))
+        yield Step(what, command(["debug", candidate, "--divergence", base]))
 
 
 def _blame(cell: ComparedCell, document: VerdictFile) -> Iterator[Step]:
@@ -106,7 +105,9 @@ def _blame(cell: ComparedCell, document: VerdictFile) -> Iterator[Step]:
     words.append(worse[0].metric if worse else "-")
     scope = worse[0].scope if worse else ""
     words += ["--flow", scope.partition(":")[2]] if scope.startswith("flow:") else []
-    yield Step("Find the commit in a git tree LINUX of the kernel", _command([*words, *_sets(cell)]))
+    yield Step(
+        "Find the commit in a git tree LINUX of the kernel", command([*words, *set_words(cell.factors)])
+    )
 
 
 def _more(cell: ComparedCell, document: VerdictFile) -> Iterator[Step]:
@@ -114,7 +115,7 @@ def _more(cell: ComparedCell, document: VerdictFile) -> Iterator[Step]:
         more = 2 * max(len(cell.seeds), (document.rule.max_seeds or 20))
         names = [str(side.name) for side in document.sides]
         words = ["compare", *names, "--scenario", _scenario(cell), "--max-seeds", str(more)]
-        yield Step("Decide it with more seeds", _command(words))
+        yield Step("Decide it with more seeds", command(words))
 
 
 def _revision(kernel: Kernel) -> str:
@@ -131,13 +132,3 @@ def _scenario(cell: ComparedCell) -> str:
     """As a command names it: of the catalogue by name, else the file beside which it was run."""
     name = cell.scenario
     return name if "/" in name else f"{name}.toml"
-
-
-def _sets(cell: ComparedCell) -> list[str]:
-    factors = cell.factors
-    pairs = [(key, value_word(value)) for key, value in factors.items() if not key.startswith(LABEL)]
-    return [word for key, value in pairs for word in ("--set", f"{key}={value}")]
-
-
-def _command(words: list[str]) -> str:
-    return shlex.join(["rushhour", *words])

@@ -34,6 +34,7 @@ def check_iperf3(scenario: Scenario, flow: Flow, here: Path) -> Iterator[Problem
         "gso",
         "keepalive",
         "fastopen",
+        "zerocopy",
         "open",
         "close",
     ):

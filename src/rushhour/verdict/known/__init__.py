@@ -23,16 +23,17 @@ from rushhour.record.verdict_file import KnownChange
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-_RELEASE = re.compile(r"(\d+)\.(\d+)")
+_RELEASE = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 
 
 @dataclass(frozen=True)
 class Shows:
-    """Where a change is seen: every pattern that is given must fit."""
+    """Where a change is seen: every pattern that is given must fit. `unless`: not in these scenarios."""
 
     scenarios: Sequence[str] = ()
     metrics: Sequence[str] = ()
     parts: Sequence[str] = ()
+    unless: Sequence[str] = ()
 
     def fits(self, cell: Mapping[str, Any]) -> bool:
         """Whether a cell of a verdict's document shows it."""
@@ -41,6 +42,7 @@ class Shows:
             _any(self.scenarios, [cell["scenario"]])
             and _any(self.metrics, deciding)
             and _any(self.parts, _parts(cell.get("divergence")))
+            and not (self.unless and _any(self.unless, [cell["scenario"]]))
         )
 
 
@@ -49,7 +51,8 @@ class Change:
     """One change of the kernel: the commit upstream, the first release with it, what it does to users.
 
     `sees` is what a user sees, `cells` the suite's scenarios that measure it. `text` is a file and words that
-    only kernels with the change have (`gone`: only those without it); `stable`: older series that have it.
+    only kernels with the change have (`gone`: only those without it). `stable`: older series that have it, or
+    their first release with it; `until`: the first release that has it no more.
     """
 
     commit: str
@@ -64,12 +67,21 @@ class Change:
     also: Sequence[str] = ()
     text: Sequence[str] = ()
     stable: Sequence[str] = ()
+    until: str = ""
     gone: bool = False
 
     def between(self, one: str, other: str) -> bool:
         """Whether exactly one of two releases has it, as far as their versions tell."""
-        first, second = sorted(map(_version, (one, other)))
-        return first < _version(self.since) <= second
+        return self.there(one) != self.there(other)
+
+    def there(self, release: str) -> bool:
+        """Whether a release has it, as far as its version tells."""
+        version = _version(release)
+        if self.until and version >= _version(self.until):
+            return False
+        stable = map(_version, self.stable)
+        begun = any(one[:2] == version[:2] and one <= version for one in stable)
+        return begun or version >= _version(self.since)
 
     def document(self) -> KnownChange:
         """As it stands in `verdict.json`."""
@@ -101,7 +113,9 @@ def table() -> str:
         cells = ", ".join(f"`{name}`" for name in change.cells) or "none"
         also = "".join(f", `{one.split()[0]}`" for one in change.also)
         since = change.since + "".join(f", {series} stable" for series in change.stable)
-        commit = f"`{change.commit[:12]}` {change.subject.rstrip('.')}{also}"
+        since += f", until {change.until}" if change.until else ""
+        named = f"`{change.commit[:12]}` " if change.commit else ""
+        commit = f"{named}{change.subject.rstrip('.')}{also}"
         lines.append(f"| {since} | {change.area} | {change.sees} | {commit} | {cells} |")
     measured = sum(bool(change.cells) for change in changes())
     return "\n".join([f"{measured} of {len(changes())} are measured by the suite.", "", *lines]) + "\n"
@@ -116,21 +130,23 @@ def explain(document: Mapping[str, Any]) -> dict[str, Any]:
     releases = [
         str((document[side].get("kernel") or {}).get("release") or "") for side in ("base", "candidate")
     ]
-    if not all(map(_RELEASE.match, releases)) or _version(releases[0]) == _version(releases[1]):
+    if not all(map(_RELEASE.match, releases)):
         return dict(document)
     possible = [change for change in changes() if change.between(*releases)]
+    if not possible and _version(releases[0])[:2] == _version(releases[1])[:2]:
+        return dict(document)
     cells = [{**cell, "known": list(_of(cell, possible))} for cell in document["cells"]]
     changed = [cell for cell in cells if cell["verdict"] in ("worse", "better")]
-    seen = Counter(one["commit"] for cell in cells for one in cell["known"])
+    seen = Counter(one["subject"] for cell in cells for one in cell["known"])
     explained = sum(bool(cell["known"]) for cell in changed)
     return {
         **document,
         "cells": cells,
         "known": {
             "changes": [
-                {"commit": one.commit, "subject": one.subject, "since": one.since, "cells": seen[one.commit]}
+                {"commit": one.commit, "subject": one.subject, "since": one.since, "cells": seen[one.subject]}
                 for one in possible
-                if seen[one.commit]
+                if seen[one.subject]
             ],
             "explained": explained,
             "unexplained": len(changed) - explained,
@@ -155,6 +171,6 @@ def _any(patterns: Sequence[str], names: Sequence[str]) -> bool:
     return not patterns or any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
 
-def _version(release: str) -> tuple[int, int]:
+def _version(release: str) -> tuple[int, int, int]:
     found = _RELEASE.match(release)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+    return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else (0, 0, 0)

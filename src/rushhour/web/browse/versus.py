@@ -18,7 +18,8 @@ from rushhour.report.verdict.story import story
 from rushhour.verdict import judge
 from rushhour.verdict.follow import divergences
 from rushhour.verdict.refusal import NOTHING, VARIABLES, Change, changed_keys
-from rushhour.verdict.side import Side, SideCell, Trial, key_of
+from rushhour.verdict.side import Side, SideCell, key_of
+from rushhour.verdict.trial import Trial
 from rushhour.web.answers import RefusedError
 
 if TYPE_CHECKING:

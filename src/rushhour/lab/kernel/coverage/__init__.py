@@ -57,6 +57,21 @@ def flags(tree: Path, place: Path) -> str:
     return f"CFLAGS_KERNEL=$(if $(filter {' '.join(COVERED)},$@),{' '.join(_COUNTING)} {places})"
 
 
+def require() -> None:
+    """Refuse a compiler whose counters cannot be had.
+
+    Raises:
+        BuildError: this one's, with the version whose can.
+    """
+    said = process.answer(["gcc", "-dumpfullversion"], default="")
+    number = re.match(r"\d+", said)
+    if number is None or int(number[0]) < _LEAST_COMPILER:
+        raise BuildError(
+            f"counting needs gcc {_LEAST_COMPILER} or newer, and this is {said.strip() or 'unknown'}",
+            hint="install a newer gcc, or build without --with coverage",
+        )
+
+
 def build(place: Path, log: Path, how: tuple[str, ...]) -> str:
     """Compile what writes the counts, in the build directory; gives the object's name.
 
@@ -68,13 +83,7 @@ def build(place: Path, log: Path, how: tuple[str, ...]) -> str:
     Raises:
         BuildError: this compiler cannot, with the version that can.
     """
-    said = process.answer(["gcc", "-dumpfullversion"])
-    number = re.match(r"\d+", said)
-    if number is None or int(number[0]) < _LEAST_COMPILER:
-        raise BuildError(
-            f"coverage needs gcc {_LEAST_COMPILER} or newer, and this is {said.strip() or 'unknown'}",
-            hint="install a newer gcc, or build without --with coverage",
-        )
+    require()
     (place / _SOURCE).write_text(source(), encoding="utf-8")
     process.run(["gcc", *how, "-c", _SOURCE, "-o", "dump.o"], what="compile", cwd=place, log=log)
     library = process.answer(["gcc", "-print-file-name=libgcov.a"]).strip()

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-FILES = ("calls.c", "clock.c", "memory.c", "randomness.c", "registers.c", "tracing.c")
+FILES = ("calls.c", "clock.c", "mappings.c", "memory.c", "randomness.c", "registers.c", "tracing.c")
 _OBJECT = "host.o"
 # What is made of the link, each of the one before it; kernels from 6.15 on link the first.
-_IMAGES = ("vmlinux.unstripped", "vmlinux", "linux")
+IMAGES = ("vmlinux.unstripped", "vmlinux", "linux")
 # As the kernel compiles its own; and nothing of the vector registers, which are the guest's.
 FLAGS = ("-O2", "-fno-pie", "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-mno-red-zone")
 STRICT = ("-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-mgeneral-regs-only")
@@ -75,7 +75,7 @@ def build(tree: Path, place: Path, log: Path, beside: Sequence[str] = ()) -> str
             _compile(name, folder, log)
         parts = [f"host/{name.removesuffix('.c')}.o" for name in FILES]
         process.run(["ld", "-r", "-o", _OBJECT, *parts], what="link", cwd=place, log=log)
-        for image in _IMAGES:
+        for image in IMAGES:
             (place / image).unlink(missing_ok=True)
         stamp.write_text(linked)
     return " ".join([own[1].strip(), *(f"-Wl,--wrap,{name}" for name in wrapped()), _OBJECT, *beside])

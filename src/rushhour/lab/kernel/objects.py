@@ -1,0 +1,87 @@
+"""Whether C files compile to the same code as other texts of them, without a kernel being built.
+
+Of each file both texts are compiled as make compiled it last (kbuild keeps the command beside each object),
+and the objects are compared to the byte, without the names of what is local to them. Objects that are equal
+link to images that are equal. Both texts see the same headers, those of the build directory: so it has to be
+of a tree that has the base's headers, and of the base's other C files none that they read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from rushhour.errors import KernelError
+from rushhour.lab.kernel import git, process, sources, store
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+BUILT = "built"
+"""In a build directory: its last build came to its end."""
+_COMMAND = re.compile(r"^savedcmd_\S+ := (gcc .*)$", re.MULTILINE)
+
+
+def same_code(repository: Path, base: str, texts: Mapping[str, tuple[str, str]]) -> bool | None:
+    """Whether all these files compile to the same code; None if it cannot be told.
+
+    Args:
+        repository: Has the base, as a source of kernels.
+        base: A commit.
+        texts: By the path of a C file both texts that are compared: the base's, and another.
+    """
+    found = sources.resolve(f"{repository}@{base}", lambda _: None)
+    with store.lock(found.key, lambda: None):
+        place, tree = store.cache("build", found.key), store.cache("sources", found.key)
+        if not (place / BUILT).is_file():
+            return None
+        elsewhere = {*git.differing(repository, base, found.key)}
+        # Of C files headers are made, too, but of none below net/.
+        if any(not name.startswith("net/") or not name.endswith(".c") for name in elsewhere):
+            return None
+        commands = {path: _command(place, tree, path, elsewhere | texts.keys()) for path in texts}
+        if None in commands.values():
+            return None
+        with store.scratch(place) as room, ThreadPoolExecutor(os.cpu_count()) as pool:
+            made = [
+                (path, pool.submit(_object, command, place, room / f"{number}-{side}.o", text))
+                for number, (path, command) in enumerate(commands.items())
+                if command is not None
+                for side, text in enumerate(texts[path])
+            ]
+            try:
+                objects: dict[str, set[bytes]] = {}
+                for path, one in made:
+                    objects.setdefault(path, set()).add(one.result())
+            except KernelError:
+                return None  # make tells it better
+    return all(len(both) == 1 for both in objects.values())
+
+
+def _command(place: Path, tree: Path, path: str, strange: set[str]) -> tuple[str, list[str]] | None:
+    """How a file is compiled from standard input, and what stands before its text; None if nobody knows."""
+    inside = PurePosixPath(path)
+    note = place / inside.parent / f".{inside.stem}.o.cmd"
+    text = note.read_text() if note.is_file() else ""
+    command = _COMMAND.search(text)
+    words = shlex.split(command[1]) if command else []
+    source = str(tree / path)
+    if len(words) < 4 or words[-4::2] != ["-c", str(inside.with_suffix(".o"))] or words[-1] != source:
+        return None
+    if any(f"{tree / other}" in text.split() for other in strange - {path}):
+        return None
+    kept = [word for word in words[:-3] if not word.startswith("-Wp,-MMD,")]
+    return f'# 1 "{source}"\n', [*kept, "-iquote", str((tree / path).parent), "-x", "c", "-"]
+
+
+def _object(command: tuple[str, list[str]], place: Path, target: Path, text: str) -> bytes:
+    """The object of a text, without names that nothing outside needs: the compiler numbers some of them."""
+    head, words = command
+    process.answer([*words, "-o", str(target)], text=head + text, cwd=place)
+    process.answer(["strip", "--strip-unneeded", str(target)])
+    return target.read_bytes()
