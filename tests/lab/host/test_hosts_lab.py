@@ -54,8 +54,11 @@ duration = "500ms"
 
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
-    """alice and bob at the ends of a path of 40 Mbit/s and 10 ms; bob's clock is an hour ahead."""
-    with path(rate="40mbit", rtt="10ms") as laid:
+    """alice and bob at the ends of a path of 40 Mbit/s and 10 ms; bob's clock is an hour ahead.
+
+    Its queue holds the whole file: a datagram that a full one drops is no fault of who counts.
+    """
+    with path(rate="40mbit", rtt="10ms", buffer="200ms") as laid:
         ends = {"alice": laid.nodes["a"].path, "bob": laid.nodes["b"].path}
         with sshd.hosts(tmp_path_factory.mktemp("lab"), ends, clock_s={"bob": 3600}) as found:
             yield found
