@@ -205,6 +205,8 @@ def main() -> None:
         click.echo(harmless(usage + error_word + indented(message.rstrip("\n"))), err=True)
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
+        # Asked once more while the last threads end: then at once, and without a word of Python's.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         # Whoever read our output has seen enough; Python would complain once more when it flushes.
