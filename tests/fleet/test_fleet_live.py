@@ -149,6 +149,27 @@ def test_roots_of_programs_travel_by_their_hash(place: Path) -> None:
     assert said == [["first"], ["second"]]
 
 
+LACKING = """
+title = "Lacking"
+duration = "300ms"
+topology = { preset = "dumbbell", rate = "10mbit", rtt = "10ms" }
+flow = [{ name = "long" }]
+sweep = { cc = ["reno", "mine"] }
+"""
+
+
+def test_what_the_kernel_lacks_is_told_as_on_one_machine(place: Path) -> None:
+    (place / "lacking.toml").write_text(LACKING)
+    words = ["run", "lacking.toml", "--jobs", "1", "--no-report", "--out"]
+    with machines(place, 1) as (address, _):
+        away = commandline.rush(*words, "away", "--on", address)
+    here = commandline.rush(*words, "here", "--fresh")
+    assert away.returncode == here.returncode == 0, away.stderr
+    assert away.stdout.replace("away", "here") == here.stdout
+    assert sorted(away.stderr.splitlines()) == sorted(here.stderr.splitlines())
+    assert 'no congestion control "mine"' in away.stderr
+
+
 def test_an_interrupt_ends_the_guests_of_workers(place: Path) -> None:
     with machines(place, 1) as (address, workers):
         words = [sys.executable, "-m", "rushhour", "run", "long.toml", "--out", "away", "--on", address]

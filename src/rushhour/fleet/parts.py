@@ -57,7 +57,12 @@ def taken_apart(lab: UmlLab, job: Job, key: str, needs: Needs) -> dict[str, Any]
     """A job as a message has it; what it shares with others goes into `needs`."""
     kernel = uml.built(job.kernel)
     image = str(kernel.identity["image_sha256"])
-    needs.kernels[image] = {"name": kernel.name, "release": kernel.release, "identity": kernel.identity}
+    needs.kernels[image] = {
+        "name": kernel.name,
+        "release": kernel.release,
+        "identity": kernel.identity,
+        "source": str(kernel.origin().get("source", kernel.name)),
+    }
     programs = lab.programs(job)
     for tool in programs:
         needs.tools[tool.sha256] = {
@@ -104,7 +109,14 @@ def put_together(one: Mapping[str, Any], needs: Mapping[str, Any]) -> Job:
         RecordError: plan or context make no sense.
     """
     about = needs["kernels"][one["image"]]
-    kernel = Kernel(about["name"], blobs.place(one["image"]), about["release"], about["identity"], _NOWHERE)
+    kernel = Kernel(
+        about["name"],
+        blobs.place(one["image"]),
+        about["release"],
+        about["identity"],
+        _NOWHERE,
+        source=about["source"],
+    )
     plan, context = read(PlanFile, one["plan"], "plan"), read(ContextFile, one["context"], "context")
     # What two scenarios call by one name is told apart by its hash.
     places = {needs["tools"][digest]["name"]: digest for digest in one["tools"]}

@@ -30,7 +30,8 @@ class Kernel:
 
     `identity` is what a record keeps of it: name, release, source, configuration, compiler, image. Two
     kernels that differ in any of these have different identities. It holds no path and no date. `package` is
-    the installed package that it came with, None if it was built here.
+    the installed package that it came with, None if it was built here. `source`, as it was typed, is given
+    where the image alone was sent here: it lies in no folder of its own.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Kernel:
     identity: dict[str, Any]
     config: Path
     package: Package | None = None
+    source: str | None = None
 
     @property
     def folder(self) -> Path:
@@ -58,6 +60,8 @@ class Kernel:
 
     def origin(self) -> dict[str, Any]:
         """What is known beyond the identity: the source as typed, the cost of the build."""
+        if self.source is not None:
+            return {"source": self.source}
         return dict(json.loads((self.folder / "origin.json").read_text()))
 
     def sources(self) -> set[str]:
