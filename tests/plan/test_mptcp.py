@@ -111,3 +111,54 @@ def test_ipv6_is_the_same() -> None:
     plan = lowered(family="ipv6").plan
     assert all(rule.ipv6 and rule.from_.startswith("fd00:") for rule in plan.rules)
     assert any(route.to.endswith("/128") for route in plan.routes if route.node == "core")
+
+
+ACCESS = {"name": "bulk", "kind": "mptcp", "from": "phone", "to": "server", "paths": ["access"]}
+SECOND: tuple[Edge, ...] = (
+    (("phone", "ap"), {"name": "access"}),
+    (("ap", "server"), {"name": "dsl", "rate": "10mbit", "delay": "10ms"}),
+    (("ap", "server"), {"name": "cable", "rate": "20mbit", "delay": "20ms"}),
+)
+
+
+def announcing(**keys: Any) -> Any:
+    server = {"name": "server", "role": "host"}
+    return lower(graph(*SECOND, flows=[ACCESS | {"announced": ["cable"]} | keys], nodes=[server]), 1)
+
+
+def test_a_subflow_to_an_announced_address_goes_there_from_the_usual_one() -> None:
+    plan = announcing().plan
+    of = {flow.name: flow for flow in plan.flows}
+    assert list(of) == ["bulk", "bulk.access", "bulk.cable"]
+    cable = next(link for link in plan.links if link.name.startswith("cable") and "server" in
+                 [end.node for end in link.ends])  # fmt: skip
+    there = next(end for end in cable.ends if end.node == "server")
+    assert of["bulk.cable"].dst == there.addresses[0].split("/")[0]
+    assert of["bulk.cable"].src == of["bulk.access"].src == of["bulk"].src
+    assert of["bulk.access"].dst == of["bulk"].dst != of["bulk.cable"].dst
+
+
+def test_what_comes_from_an_announced_address_leaves_by_its_link() -> None:
+    plan = announcing().plan
+    dst = next(flow.dst for flow in plan.flows if flow.name == "bulk.cable")
+    table = next(rule.table for rule in plan.rules if (rule.node, rule.from_) == ("server", dst))
+    devices = {end.addresses[0].split("/")[0]: end.dev for end in plan.link_ends
+               if end.node == "server" and end.addresses}  # fmt: skip
+    own = [route.dev for route in plan.routes if route.node == "server" and route.table == table]
+    assert own == [devices[dst]]
+    # A kernel refuses a route that is there.
+    routes = [(route.node, route.to, route.table) for route in plan.routes]
+    assert len(routes) == len(set(routes))
+    flows = {flow.name: flow for flow in announcing().context.flows}
+    assert flows["bulk.cable"].bottleneck_bps == 20_000_000
+    assert flows["bulk.access"].bottleneck_bps == 10_000_000
+
+
+def test_the_path_managers_are_told_who_announces_and_who_takes_it() -> None:
+    plan = announcing(backup=["cable"]).plan
+    told = {node.name: node.mptcp for node in plan.nodes if node.mptcp is not None}
+    assert [(one.subflows, one.accepted) for one in (told["phone"], told["server"])] == [(1, 1), (1, 0)]
+    assert [(one.signal, one.backup) for one in told["server"].endpoints] == [(True, True)]
+    lines = [line for line in commands(plan) if "mptcp" in line]
+    assert "ip -n phone mptcp limits set subflows 1 add_addr_accepted 1" in lines
+    assert f"ip -n server mptcp endpoint add {told['server'].endpoints[0].address} signal backup" in lines

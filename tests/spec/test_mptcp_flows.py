@@ -40,6 +40,10 @@ SECOND = '[[flow]]\nname = "other"\nkind = "mptcp"\nfrom = "phone"\nto = "server
         (PATHS + 'backup = ["up"]', "flow.mptcp1.backup", "none of its paths"),
         (PATHS + 'backup = ["wifi", "lte"]', "flow.mptcp1.backup", "every path is a backup"),
         (PATHS + 'pacing = "1mbit"', "flow.mptcp1.pacing", "has no pacing"),
+        ('announced = ["up"]\npaths = ["up"]', "flow.mptcp1.announced", "there twice"),
+        ('announced = ["up", "wifi"]', "flow.mptcp1.paths", "no path by which it begins"),
+        (PATHS + 'announced = ["wifi2"]', "flow.mptcp1.announced", 'no link of server is called "wifi2"'),
+        (PATHS + 'announced = ["up"]\n' + SECOND + PATHS, "flow.other.announced", "other links than those"),
         (PATHS + SECOND + PATHS + 'backup = ["lte"]', "flow.other.paths", "other paths than those"),
     ],
 )

@@ -110,3 +110,52 @@ def test_bytes_that_are_counted_all_arrive(experiment: Experiment) -> None:
 def test_where_mptcp_is_switched_off_it_is_said(experiment: Experiment) -> None:
     with pytest.raises(Exception, match="open a socket of MPTCP"):
         experiment(text('sysctl = { "net.mptcp.enabled" = "0" }'))
+
+
+SECOND = """
+duration = "8s"
+warmup = "3s"
+family = "{family}"
+[readings]
+tcp_probe = true
+[[node]]
+name = "server"
+role = "host"
+[[link]]
+name = "access"
+between = ["phone", "ap"]
+[[link]]
+name = "dsl"
+between = ["ap", "server"]
+rate = "10mbit"
+delay = "10ms"
+[[link]]
+name = "cable"
+between = ["ap", "server"]
+rate = "20mbit"
+delay = "20ms"
+[[flow]]
+name = "bulk"
+kind = "mptcp"
+from = "phone"
+to = "server"
+paths = ["access"]
+announced = ["cable"]
+{flow}
+"""
+
+
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+def test_an_announced_address_is_joined_and_adds_its_link(experiment: Experiment, family: str) -> None:
+    record = experiment(SECOND.format(family=family, flow=""))
+    assert found(record, "subflows_used") == {"flow:bulk": 2.0}
+    headers = 0 if family == "ipv4" else 20
+    goodput = found(record, "goodput_steady_bps")["flow:bulk"] or 0.0
+    assert goodput == pytest.approx(30e6 * (1424 - headers) / 1514, rel=0.03)
+    assert record.series("snd_cwnd", flow="bulk.cable").source == "tcp_probe"
+    assert 40_000 < record.series("min_rtt_us", flow="bulk.cable").values[-1] < 44_000
+
+
+def test_an_announced_backup_is_spared(experiment: Experiment) -> None:
+    record = experiment(SECOND.format(family="ipv4", flow='backup = ["cable"]'))
+    assert found(record, "subflows_used") == {"flow:bulk": 1.0}

@@ -23,6 +23,7 @@ const ADDR_ATTR_FAMILY: u16 = 1;
 const ADDR_ATTR_ADDR4: u16 = 3;
 const ADDR_ATTR_ADDR6: u16 = 4;
 const ADDR_ATTR_FLAGS: u16 = 6;
+const FLAG_SIGNAL: u32 = 1 << 0;
 const FLAG_SUBFLOW: u32 = 1 << 1;
 const FLAG_BACKUP: u32 = 1 << 2;
 /// Says that an attribute is made of others.
@@ -40,7 +41,7 @@ fn header(command: u8, version: u8) -> [u8; 4] {
 pub(super) fn set_up(asked: &Mptcp) -> Result<()> {
     let mut socket = Socket::open(libc::NETLINK_GENERIC)?;
     let family = number(&mut socket)?;
-    let mut orders = vec![limits(family, asked.subflows)];
+    let mut orders = vec![limits(family, asked.subflows, asked.accepted)];
     for endpoint in &asked.endpoints {
         orders.push(endpoint_of(family, endpoint)?);
     }
@@ -63,17 +64,21 @@ fn number(socket: &mut Socket) -> Result<u16> {
     })
 }
 
-fn limits(family: u16, subflows: u32) -> Message {
+fn limits(family: u16, subflows: u32, accepted: u32) -> Message {
     let what = format!("let connections have {subflows} more subflows");
     let mut order = Message::new(what, family, 0, &header(CMD_SET_LIMITS, VERSION));
-    order.body.u32(ATTR_RCV_ADD_ADDRS, 0).u32(ATTR_SUBFLOWS, subflows);
+    order.body.u32(ATTR_RCV_ADD_ADDRS, accepted).u32(ATTR_SUBFLOWS, subflows);
     order
 }
 
 fn endpoint_of(number: u16, endpoint: &Endpoint) -> Result<Message> {
     let from = address(&endpoint.address)?;
-    let flags = if endpoint.backup { FLAG_SUBFLOW | FLAG_BACKUP } else { FLAG_SUBFLOW };
-    let what = format!("open subflows from {from}");
+    let (use_of, what) = if endpoint.signal {
+        (FLAG_SIGNAL, format!("announce {from}"))
+    } else {
+        (FLAG_SUBFLOW, format!("open subflows from {from}"))
+    };
+    let flags = if endpoint.backup { use_of | FLAG_BACKUP } else { use_of };
     let mut order = Message::new(what, number, 0, &header(CMD_ADD_ADDR, VERSION));
     order.body.nest(ATTR_ADDR | NESTED, |own| {
         let kind = if from.is_ipv4() { ADDR_ATTR_ADDR4 } else { ADDR_ATTR_ADDR6 };
@@ -90,22 +95,30 @@ mod tests {
 
     #[test]
     fn an_endpoint_says_its_address_and_what_it_is_for() {
-        let endpoint = Endpoint { address: "10.0.1.1".into(), backup: true };
-        let order = endpoint_of(30, &endpoint).expect("an order");
-        let expected = [
-            &[1, 1, 0, 0][..],          // MPTCP_PM_CMD_ADD_ADDR, version
-            &[28, 0, 1, 0x80],          // MPTCP_PM_ATTR_ADDR, nested
-            &[6, 0, 1, 0, 2, 0, 0, 0],  // AF_INET
-            &[8, 0, 3, 0, 10, 0, 1, 1], // the address
-            &[8, 0, 6, 0, 6, 0, 0, 0],  // subflow, backup
-        ]
-        .concat();
-        assert_eq!(order.body.bytes(), expected);
-        assert!(endpoint_of(30, &Endpoint { address: "x".into(), backup: false }).is_err());
+        let endpoint = |address: &str, backup, signal| Endpoint { address: address.into(), backup, signal };
+        let expected = |flags| {
+            [
+                &[1, 1, 0, 0][..],             // MPTCP_PM_CMD_ADD_ADDR, version
+                &[28, 0, 1, 0x80],             // MPTCP_PM_ATTR_ADDR, nested
+                &[6, 0, 1, 0, 2, 0, 0, 0],     // AF_INET
+                &[8, 0, 3, 0, 10, 0, 1, 1],    // the address
+                &[8, 0, 6, 0, flags, 0, 0, 0], // what it is for
+            ]
+            .concat()
+        };
+        // MPTCP_PM_ADDR_FLAG_SIGNAL is 1, _SUBFLOW 2, _BACKUP 4.
+        for (backup, signal, flags) in [(true, false, 6), (false, true, 1), (true, true, 5)] {
+            let order = endpoint_of(30, &endpoint("10.0.1.1", backup, signal)).expect("an order");
+            assert_eq!(order.body.bytes(), expected(flags));
+        }
+        assert!(endpoint_of(30, &endpoint("x", false, false)).is_err());
     }
 
     #[test]
     fn a_network_has_limits() {
-        assert_eq!(limits(30, 2).body.bytes(), [5, 1, 0, 0, 8, 0, 2, 0, 0, 0, 0, 0, 8, 0, 3, 0, 2, 0, 0, 0]);
+        assert_eq!(
+            limits(30, 2, 1).body.bytes(),
+            [5, 1, 0, 0, 8, 0, 2, 0, 1, 0, 0, 0, 8, 0, 3, 0, 2, 0, 0, 0]
+        );
     }
 }

@@ -14,12 +14,15 @@ use crate::error::{Error, Result};
 pub struct Mptcp {
     /// So many subflows beside the first, opened or taken, may a connection have.
     pub subflows: u32,
-    /// From where it opens them.
+    /// So many addresses that a peer announces does it take.
+    #[serde(default)]
+    pub accepted: u32,
+    /// From where it opens them, and what it announces.
     #[serde(default)]
     pub endpoints: Vec<Endpoint>,
 }
 
-/// An address of a node from which its connections open a subflow.
+/// An address of a node from which its connections open a subflow, or that they announce.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Endpoint {
@@ -27,13 +30,19 @@ pub struct Endpoint {
     /// Whether it is to be used only where no other subflow can be.
     #[serde(default)]
     pub backup: bool,
+    /// Whether the peer is told of it (`ADD_ADDR`), who then opens a subflow to it.
+    #[serde(default)]
+    pub signal: bool,
 }
 
-/// Subflows by the number of their connection's flow: the address from which each comes, and its own number.
-pub type Subflows = BTreeMap<u32, Vec<(IpAddr, u32)>>;
+/// From which address a subflow goes to which.
+pub type Pair = (IpAddr, IpAddr);
+
+/// Subflows by the number of their connection's flow: between which addresses each is, and its own number.
+pub type Subflows = BTreeMap<u32, Vec<(Pair, u32)>>;
 
 impl Plan {
-    /// Which flow each subflow is. All of a connection go to one port, so they are told by the address from which they come.
+    /// Which flow each subflow is. All of a connection go to one port, so they are told by their addresses.
     ///
     /// # Errors
     /// What is no address.
@@ -41,7 +50,8 @@ impl Plan {
         let mut found = Subflows::new();
         for flow in &self.flows {
             if let Some(of) = flow.of {
-                found.entry(of).or_default().push((flow.source()?.to_canonical(), flow.id));
+                let pair = (flow.source()?.to_canonical(), flow.destination()?.to_canonical());
+                found.entry(of).or_default().push((pair, flow.id));
             }
         }
         Ok(found)
@@ -59,11 +69,11 @@ impl Plan {
     }
 }
 
-/// The subflow's number, if the flow has subflows; `None` where none of them comes from there.
-pub fn subflow_of(subflows: &Subflows, flow: u32, from: impl FnOnce() -> Option<IpAddr>) -> Option<u32> {
+/// The subflow's number, if the flow has subflows; `None` where none of them is between these addresses.
+pub fn subflow_of(subflows: &Subflows, flow: u32, between: impl FnOnce() -> Option<Pair>) -> Option<u32> {
     let Some(several) = subflows.get(&flow) else { return Some(flow) };
-    let from = from()?;
-    several.iter().find(|(address, _)| *address == from).map(|(_, number)| *number)
+    let between = between()?;
+    several.iter().find(|(pair, _)| *pair == between).map(|(_, number)| *number)
 }
 
 #[cfg(test)]
@@ -79,16 +89,22 @@ mod tests {
                 {{"id": 0, "name": "f", "kind": "mptcp", "from": "a", "to": "b", "src": "10.0.0.1", "dst": "10.9.0.2",
                     "start_ns": 0}},
                 {{"id": 1, "name": "f.x", "kind": {subflow}, "from": "a", "to": "b", "src": "10.0.1.1", "dst": "10.9.0.2",
-                    "start_ns": 0}}]}}"#
+                    "start_ns": 0}},
+                {{"id": 2, "name": "f.y", "kind": "subflow", "of": 0, "from": "a", "to": "b", "src": "10.0.1.1",
+                    "dst": "10.0.7.2", "start_ns": 0}}]}}"#
         ))
     }
 
     #[test]
-    fn a_subflow_is_told_by_where_it_comes_from() {
+    fn a_subflow_is_told_by_its_addresses() {
         let subflows = plan(r#""subflow", "of": 0"#).and_then(|plan| plan.subflows()).expect("a plan");
-        let of = |flow, from: [u8; 4]| subflow_of(&subflows, flow, || Some(IpAddr::from(from)));
-        assert_eq!((of(0, [10, 0, 1, 1]), of(0, [10, 0, 2, 1])), (Some(1), None));
-        assert_eq!(of(7, [10, 0, 2, 1]), Some(7));
+        let of = |flow, from: [u8; 4], to: [u8; 4]| {
+            subflow_of(&subflows, flow, || Some((IpAddr::from(from), IpAddr::from(to))))
+        };
+        assert_eq!(of(0, [10, 0, 1, 1], [10, 9, 0, 2]), Some(1));
+        assert_eq!(of(0, [10, 0, 1, 1], [10, 0, 7, 2]), Some(2));
+        assert_eq!(of(0, [10, 0, 2, 1], [10, 9, 0, 2]), None);
+        assert_eq!(of(7, [10, 0, 2, 1], [10, 9, 0, 2]), Some(7));
     }
 
     #[test]

@@ -165,9 +165,12 @@ fn flow_of(payload: &[u8], flows: &Flows) -> Option<(u32, u8)> {
     };
     let ours = flows.only.get(&id).is_none_or(|only| *only == sender)
         && flows.destinations.as_ref().is_none_or(goes_there);
-    // Where the one that connects is: `id.idiag_src` of itself, `id.idiag_dst` of the other.
-    let from = || address_at(payload, if side == 0 { 8 } else { 24 });
-    ours.then(|| subflow_of(&flows.subflows, id, from)).flatten().map(|id| (id, side))
+    // From the one that connects to the other: `id.idiag_src` and `id.idiag_dst` of itself.
+    let between = || {
+        let (own, peer) = (address_at(payload, 8)?, address_at(payload, 24)?);
+        Some(if side == 0 { (own, peer) } else { (peer, own) })
+    };
+    ours.then(|| subflow_of(&flows.subflows, id, between)).flatten().map(|id| (id, side))
 }
 
 /// An address of a `struct inet_diag_msg`, which is of the family that it begins with.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
 use crate::error::{Context, Error, Result, UNSUPPORTED};
@@ -23,6 +23,12 @@ pub(crate) fn address(text: &str, port: u16) -> Result<SocketAddr> {
     let ip: IpAddr =
         text.parse().map_err(|_| Error::new("plan", format!("{text:?} is not an IPv4 or IPv6 address")))?;
     Ok(SocketAddr::new(ip, port))
+}
+
+/// The same port at every address of the node, of the same family.
+pub(super) fn everywhere(at: SocketAddr) -> SocketAddr {
+    let ip = if at.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    SocketAddr::new(ip, at.port())
 }
 
 /// Opens a socket and binds it to an address that must be this node's.

@@ -189,10 +189,11 @@ def _path_manager(node: PlanNode) -> list[str]:
     if node.mptcp is None:
         return []
     to = f"ip -n {_q(node.name)} mptcp"
-    lines = [f"{to} limits set subflows {node.mptcp.subflows} add_addr_accepted 0"]
-    for endpoint in node.mptcp.endpoints:
-        backup = " backup" if endpoint.backup else ""
-        lines += [f"{to} endpoint add {endpoint.address} subflow{backup}"]
+    told = node.mptcp
+    lines = [f"{to} limits set subflows {told.subflows} add_addr_accepted {told.accepted}"]
+    for endpoint in told.endpoints:
+        flags = ("signal" if endpoint.signal else "subflow") + (" backup" if endpoint.backup else "")
+        lines += [f"{to} endpoint add {endpoint.address} {flags}"]
     return lines
 
 

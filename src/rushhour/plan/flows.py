@@ -31,7 +31,8 @@ ECT0 = 2  # the codepoint of RFC 3168 in the two low bits of TOS
 class PlannedFlow:
     """One flow of the plan: its keys in the scenario, its number, its name and its ends.
 
-    `path` is the link of the sender by which a subflow goes, `of` the name of the flow that it is a part of.
+    `path` is the link of the sender by which a subflow goes, or by which it reaches the receiver where that
+    `announced` its address there; `of` is the name of the flow that it is a part of.
     """
 
     id: int
@@ -42,6 +43,7 @@ class PlannedFlow:
     receiver: str
     path: str | None = None
     of: str | None = None
+    announced: bool = False
 
 
 def planned_flows(scenario: Scenario, graph: Graph) -> list[PlannedFlow]:

@@ -308,8 +308,9 @@ def _rules(layout: Layout) -> Iterator[dict[str, object]]:
         if node.balance == BY_PACKET:
             for turn in range(layout.router.turns(node.name)):
                 yield {"node": node.name, **family, "mark": turn + 1, "table": FIRST_TABLE + turn}
-    for path in path_entries(layout):
-        yield {"node": path.node, **family, "from": path.address, "table": path.table}
+    own = dict.fromkeys((path.node, path.address, path.table) for path in path_entries(layout))
+    for name, address, table in own:
+        yield {"node": name, **family, "from": address, "table": table}
 
 
 def _changes(layout: Layout) -> list[dict[str, object]]:

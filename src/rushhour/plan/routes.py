@@ -152,6 +152,9 @@ class Router:
             self._note([leg], path.to, default, found)
         prefix = f"{path.address}/{self.addressing.host_prefix}"
         for leg in self.legs(self.steps(hop.back for hop in reversed(path.hops))):
+            if path.address == self.addressing.identity[path.node]:
+                self._note([leg], path.node, default, found)
+                continue
             node, via = leg.here.node, leg.there.address
             if via != path.address and node not in default:
                 found.setdefault((node, path.address), [Route(node, prefix, (via,), leg.here.dev)])

@@ -14,16 +14,18 @@ from rushhour.record.document import EMPTY, Document, Exact, read
 
 
 class PlanEndpoint(Document):
-    """An address of a node from which its MPTCP connections open a subflow."""
+    """An address of a node from which its MPTCP connections open a subflow, or that they announce."""
 
     address: str
     backup: bool = False
+    signal: bool = False
 
 
 class PlanMptcp(Document):
-    """What a node's path manager is told: how many subflows beside the first, and from where."""
+    """What a node's path manager is told: how many subflows beside the first, from where and to where."""
 
     subflows: int
+    accepted: int = 0
     endpoints: tuple[PlanEndpoint, ...] = ()
 
 

@@ -92,7 +92,7 @@ def subflow_names(scenario: Scenario) -> list[str]:
         f"{flow.label}{copy}.{path}"
         for flow in scenario.flow
         for copy in ([""] if flow.count == 1 else [f".{k}" for k in range(1, flow.count + 1)])
-        for path in flow.paths or ()
+        for path in (*(flow.paths or ()), *(flow.announced or ()))
     ]
 
 

@@ -132,8 +132,13 @@ class Flow(Model):
         description="names of its sender's links, over which the connection goes: it begins on the first and "
         "opens a subflow on each of the others",
     )
+    announced: tuple[Name, ...] | None = Field(
+        None,
+        description="names of its receiver's links: it tells the sender of its addresses there (ADD_ADDR), "
+        "who opens a subflow to each",
+    )
     backup: tuple[Name, ...] | None = Field(
-        None, description="which of its paths carry data only where no other can (RFC 8684)"
+        None, description="which of both carry data only where no other can (RFC 8684)"
     )
     burst: Count | None = Field(
         None, le=1024, description="datagrams that leave at once, at the same mean rate; default one"

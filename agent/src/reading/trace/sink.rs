@@ -134,8 +134,8 @@ impl Sink {
         }
         let goes_there = |to: &IpAddr| format.goes_to(data, *to);
         let ours = self.ours.as_ref().is_none_or(|ours| ours.get(&flow).is_some_and(goes_there));
-        let from = || format.way(data).map(|way| way.from.address);
-        ours.then(|| subflow_of(&self.subflows, flow, from)).flatten()
+        let between = || format.way(data).map(|way| (way.from.address, way.to.address));
+        ours.then(|| subflow_of(&self.subflows, flow, between)).flatten()
     }
 }
 

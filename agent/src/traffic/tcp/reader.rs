@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::error::{Context, Result};
 use crate::kernel::clock::Clock;
 use crate::kernel::sys::socket;
-use crate::plan::{Close, Flow, Open};
+use crate::plan::{Close, Flow, Kind, Open};
 use crate::traffic::schedule::Switch;
 use crate::traffic::{self, options, FlowEnd, Stage, Task};
 
@@ -36,7 +36,9 @@ struct Meeting {
 
 pub(super) fn receiver(flow: &Flow, duration_ns: i64) -> Result<Task> {
     let at = options::address(&flow.dst, flow.dport)?;
-    let socket = options::bound(at, libc::SOCK_STREAM, protocol(flow))?;
+    // Further subflows may come to other addresses of the node, so those of several paths are taken at all.
+    let here = if flow.kind == Kind::Mptcp { options::everywhere(at) } else { at };
+    let socket = options::bound(here, libc::SOCK_STREAM, protocol(flow))?;
     options::congestion_control(&socket, flow.receiver_cc.as_deref())?;
     options::buffers(&socket, flow)?;
     options::keepalive(&socket, flow)?;

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.spec.check.arrivals import check_arrivals
 from rushhour.spec.check.iperf3 import check_iperf3
-from rushhour.spec.check.mptcp import check_mptcp, check_senders
+from rushhour.spec.check.mptcp import check_hosts, check_mptcp
 from rushhour.spec.check.problem import Path, Problem
 from rushhour.spec.graph import conversations, hosts, nodes
 from rushhour.spec.keys import nearest
@@ -58,7 +58,7 @@ def check_flows(scenario: Scenario) -> Iterator[Problem]:
     if (scenario.topology is None) != (not scenario.link):
         yield from _check_ends(scenario)
         yield from _check_ecn(scenario)
-        yield from check_senders(scenario)
+        yield from check_hosts(scenario)
 
 
 def _check_kind(flow: Flow, here: Path) -> Iterator[Problem]:
