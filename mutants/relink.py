@@ -13,7 +13,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -125,7 +124,7 @@ class Relinker:
         for name, text in texts.items():
             path = room / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, errors="surrogateescape")
+            path.write_text(self._placed(name, text), errors="surrogateescape")
         objects = self._reading(texts)
         if texts and not objects:
             raise BuildError(f"no object of the kernel is made of {', '.join(texts)}")
@@ -145,7 +144,7 @@ class Relinker:
         with tempfile.TemporaryDirectory(prefix="mutant-") as room:
             path = Path(room, name)
             path.parent.mkdir(parents=True)
-            path.write_text(text, errors="surrogateescape")
+            path.write_text(self._placed(name, text), errors="surrogateescape")
             self.compile(str(Path(name).with_suffix(".o")), Path(room), "-fsyntax-only")
 
     def compile(self, name: str, room: Path, *more: str) -> Path:
@@ -161,7 +160,7 @@ class Relinker:
         mine, target = room / inside, room / name
         mine.parent.mkdir(parents=True, exist_ok=True)
         if not mine.exists():  # so that what it includes from beside it is looked for here first
-            shutil.copyfile(self.tree / inside, mine)
+            mine.write_text(self._placed(inside, self.text(inside)), errors="surrogateescape")
         target.parent.mkdir(parents=True, exist_ok=True)
         words = [word for word in words if not word.startswith("-Wp,-MMD")]
         if any(word.startswith("-fprofile-use=") for word in words):
@@ -171,6 +170,10 @@ class Relinker:
         words[1:1] = [ours[0], f"-fmacro-prefix-map={room}/="]
         _run([*words, ours[1], *more, str(mine)], self.place)
         return target
+
+    def _placed(self, name: str, text: str) -> str:
+        """A text that the compiler takes for the tree's own file: a profile knows functions by their file."""
+        return f'# 1 "{self.tree / name}"\n{text}'
 
     def _reading(self, texts: Mapping[str, str]) -> list[str]:
         """The objects of the image that are made of any of these files."""

@@ -18,10 +18,10 @@ from rushhour.errors import KernelError, LabError
 from rushhour.lab import boot
 from rushhour.lab import kernel as kernels
 from rushhour.lab.kernel import given, process, sources, store, training, variant
-from rushhour.lab.kernel.training import cells, profile
+from rushhour.lab.kernel.training import cells, notes, profile
 from rushhour.record import counts
 
-GCC_12, GCC_11 = 0x42323252, 0x42313452  # "B22R", "B14R"
+GCC_13, GCC_12, GCC_11 = 0x42333252, 0x42323252, 0x42313452  # "B32R", "B22R", "B14R"
 
 
 def record(tag: int, *words: int) -> bytes:
@@ -40,39 +40,96 @@ def summary(most: int) -> bytes:
     return record(0xA1000000, 1, most)
 
 
-ONE = record(0x01000000, 7, 0x11E5, 0xC0DE)
-OTHER = record(0x01000000, 3, 0x11E6, 0xCAFE)
+def text(word: str) -> bytes:
+    return struct.pack("<I", len(word) + 1) + word.encode() + b"\0"
+
+
+def noted(*functions: tuple[int, str, str]) -> bytes:
+    """What the compiler notes of an object's functions: number, name, file."""
+    parts = [struct.pack("<4s4sII", b"oncg", b"*22B", 1, 0), text("/build"), struct.pack("<I", 0)]
+    for number, name, file in functions:
+        body = struct.pack("<III", number, 0x11E5, 0xC0DE) + text(name) + struct.pack("<I", 0) + text(file)
+        parts += [struct.pack("<II", 0x01000000, len(body)), body]
+        parts += [struct.pack("<II", 0x01410000, 4), bytes(4)]
+    return b"".join(parts)
+
+
+TREE, FILE = "/home/me/linux", "/home/me/linux/net/ipv4/tcp.c"
+SEEN = notes.number_of("tcp_ack", "", "net/ipv4/tcp")
+INNER = notes.number_of("clean", FILE, "net/ipv4/tcp")
+NOTES = {"net/ipv4/tcp": noted((SEEN, "tcp_ack", FILE), (INNER, "clean", FILE), (9, "gone", FILE))}
+ONE = record(0x01000000, SEEN, 0x11E5, 0xC0DE)
+OTHER = record(0x01000000, INNER, 0x11E6, 0xCAFE)
 NONE = record(0x01000000)
 ZEROS = struct.pack("<Ii", 0x01A10000, -16)
 
 
+def added(*runs: bytes, tree: str = TREE) -> profile.Profile:
+    return profile.added([{"net/ipv4/tcp": run} for run in runs], NOTES, tree)
+
+
+def test_numbers_are_those_of_the_compiler(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/one.c").write_text(
+        "static int __attribute__((noinline)) inner(int x) { return x ? 3 : 5; }\n"
+        "int seen(int x) { return x > 3 ? inner(x) : 7; }\n"
+    )
+    words = ["gcc", "-O2", "-ftest-coverage", "-c", f"{tmp_path}/in/one.c", "-o", "in/one.o"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    found = {one.name: one for one in notes.read((tmp_path / "in/one.gcno").read_bytes())}
+    assert {name: one.file for name, one in found.items()} == dict.fromkeys(
+        ("inner", "seen"), f"{tmp_path}/in/one.c"
+    )
+    assert found["seen"].number == notes.number_of("seen", "", "in/one")
+    assert found["inner"].number == notes.number_of("inner", f"{tmp_path}/in/one.c", "in/one")
+
+
 def test_counters_of_runs_are_added_and_get_the_summary_that_the_compiler_wants() -> None:
-    run = {"net/ipv4/tcp": written(ONE, arcs(5, 0, 1 << 33), NONE, OTHER, ZEROS)}
-    again = {
-        "net/ipv4/tcp": written(ONE, arcs(1, 2, 3), NONE, OTHER, arcs(0, 4)),
-        "lib/x": written(ONE, arcs(9)),
-    }
-    files = profile.Profile([run, again]).files()
-    # Of each object its own most, which has no more than 32 bits.
-    assert list(files) == ["lib#x.gcda", "net#ipv4#tcp.gcda"]
+    run = written(ONE, arcs(5, 0, 1 << 33), NONE, OTHER, ZEROS)
+    again = written(ONE, arcs(1, 2, 3), NONE, OTHER, arcs(0, 4))
+    files = added(run, again).files(TREE, GCC_12)
+    assert list(files) == ["net#ipv4#tcp.gcda"]
+    # The most has no more than 32 bits. Functions that others see come first, then by file and name.
     head = struct.pack("<4sIII", b"adcg", GCC_12, 0, 0)
-    other = record(0x01000000, 3, 0, 0xCAFE) + arcs(0, 4)
-    one = record(0x01000000, 7, 0, 0xC0DE) + arcs(6, 2, (1 << 33) + 3)
-    assert files["net#ipv4#tcp.gcda"] == head + summary(0xFFFFFFFF) + other + one + bytes(4)
-    assert files["lib#x.gcda"] == head + summary(9) + record(0x01000000, 7, 0, 0xC0DE) + arcs(9) + bytes(4)
+    one = record(0x01000000, SEEN, 0, 0xC0DE) + arcs(6, 2, (1 << 33) + 3)
+    other = record(0x01000000, INNER, 0, 0xCAFE) + arcs(0, 4)
+    assert files["net#ipv4#tcp.gcda"] == head + summary(0xFFFFFFFF) + one + other + bytes(4)
 
 
-def test_zeros_stay_unwritten_and_what_was_written_reads_the_same() -> None:
-    files = profile.Profile([{"a": written(OTHER, ZEROS, ONE, arcs(1))}]).files()
-    assert ZEROS in files["a.gcda"]
-    assert profile.Profile([{"a": files["a.gcda"]}]).files() == files
-    assert profile.sha256(files) != profile.sha256({"b.gcda": files["a.gcda"]})
+def test_in_another_tree_functions_have_the_numbers_that_they_have_there() -> None:
+    files = added(written(ONE, arcs(1), OTHER, arcs(2, 3))).files("/srv/linux", GCC_12)
+    moved = notes.number_of("clean", "/srv/linux/net/ipv4/tcp.c", "net/ipv4/tcp")
+    functions = profile.read(files["net#ipv4#tcp.gcda"]).functions
+    assert list(functions) == [SEEN, moved]
+    assert list(functions[moved].counts) == [2, 3]
+
+
+def test_zeros_stay_unwritten_and_what_is_kept_reads_the_same(tmp_path: Path) -> None:
+    one = added(written(OTHER, ZEROS, ONE, arcs(1)))
+    assert ZEROS in one.files(TREE, GCC_12)["net#ipv4#tcp.gcda"]
+    profile.pack(one, tmp_path / "kept")
+    again = profile.unpack((tmp_path / "kept").read_bytes(), "kept")
+    assert again == one
+    assert again.sha256() == one.sha256() != added(written(OTHER, ZEROS, ONE, arcs(2))).sha256()
+    assert again.gcc == 12
 
 
 def test_where_the_source_lay_does_not_count() -> None:
     moved = ONE.replace(struct.pack("<I", 0x11E5), struct.pack("<I", 0x7777))
-    one, other = (profile.Profile([{"a": written(head, arcs(1, 2))}]).files() for head in (ONE, moved))
-    assert one == other
+    assert added(written(ONE, arcs(1, 2))) == added(written(moved, arcs(1, 2)))
+
+
+def test_functions_that_are_numbered_otherwise_are_no_profile() -> None:
+    strange = {"net/ipv4/tcp": noted((SEEN, "tcp_push", FILE))}
+    with pytest.raises(KernelError, match="the compiler's number of tcp_push is not known"):
+        profile.added([{"net/ipv4/tcp": written(ONE, arcs(1))}], strange, TREE)
+
+
+@pytest.mark.parametrize("data", [b"", b"xz", b"\xfd7zXZ\x00"])
+def test_a_damaged_profile_is_named(data: bytes) -> None:
+    with pytest.raises(KernelError, match="damaged") as told:
+        profile.unpack(data, "kept")
+    assert told.value.where == "kept"
 
 
 @pytest.mark.parametrize(
@@ -86,7 +143,7 @@ def test_where_the_source_lay_does_not_count() -> None:
 )
 def test_counters_that_cannot_be_read_are_named(data: bytes, message: str) -> None:
     with pytest.raises(KernelError, match=message) as told:
-        profile.Profile([{"net/core/dev": data}])
+        profile.added([{"net/core/dev": data}], {}, TREE)
     assert told.value.where == "net/core/dev"
 
 
@@ -97,7 +154,7 @@ def test_counters_of_another_object_are_not_added() -> None:
         written(ONE.replace(b"\xde", b"\xdf"), arcs(1)),
     ):
         with pytest.raises(KernelError, match="counters of two runs"):
-            profile.Profile([{"a": written(ONE, arcs(1))}, {"a": other}])
+            added(written(ONE, arcs(1)), other)
 
 
 def test_the_cells_are_plans_whatever_the_machine() -> None:
@@ -110,6 +167,7 @@ def test_the_cells_are_plans_whatever_the_machine() -> None:
 # A rule of kbuild's: what is made by another command is made again.
 OBJECT = "net/ipv4/tcp.o"
 train = partial(kernels.build, train=True)
+build_plain = partial(kernels.build, train=False)
 FORCED = RULES.replace("%.o: $(TREE)/%.c\n", "%.o: $(TREE)/%.c FORCE\n") + "FORCE:\n"
 
 
@@ -158,10 +216,10 @@ def test_a_release_is_trained_and_the_plain_kernel_is_another(cell: None, spec: 
     trained = train(spec, progress=lambda step: said.append(step.text))
     assert "running a cell: three words" in said
     assert said.index("compiling with counters") < said.index("compiling with the profile")
-    kept = profile.unpack(trained.folder / profile.FILE)
-    assert list(kept) == ["net#ipv4#tcp.gcda"]
-    assert trained.identity["trained"] == profile.sha256(kept)
-    plain = kernels.build(spec)
+    kept = profile.unpack((trained.folder / profile.FILE).read_bytes(), "kept")
+    assert [one.name for one in kept.objects["net/ipv4/tcp"]] == ["tcp"]
+    assert trained.identity["trained"] == kept.sha256()
+    plain = build_plain(spec)
     assert "trained" not in plain.identity
     assert plain.name == trained.name
     assert plain.id != trained.id
@@ -189,8 +247,8 @@ def test_symbols_are_those_of_the_trained_image(cell: None, spec: str) -> None:
     with_symbols = train(spec, files=["symbols"])
     assert with_symbols.identity["image_sha256"] == trained.identity["image_sha256"]
     assert with_symbols.identity["trained"] == trained.identity["trained"]
-    plain = kernels.build(spec)
-    assert kernels.build(spec, files=["symbols"]).identity["image_sha256"] == plain.identity["image_sha256"]
+    plain = build_plain(spec)
+    assert build_plain(spec, files=["symbols"]).identity["image_sha256"] == plain.identity["image_sha256"]
 
 
 def test_what_begins_with_a_trained_build_begins_with_its_plain_objects(
@@ -199,9 +257,9 @@ def test_what_begins_with_a_trained_build_begins_with_its_plain_objects(
     trained = train(spec)
     place = store.cache("build", str(trained.origin()["key"]))
     assert (place / "plain" / OBJECT).is_file()
-    plain = kernels.build(spec)
+    plain = build_plain(spec)
     assert not (place / "plain").exists()
-    assert not (place / "profile").exists()
+    assert not list(place.glob("profile-*"))
     object_of_plain = (place / OBJECT).read_bytes()
     train(spec, from_nothing=True)
     assert (place / OBJECT).read_bytes() != object_of_plain
@@ -231,7 +289,7 @@ def test_where_a_cell_cannot_be_run_the_kernel_is_plain_and_says_so(
     better = train(spec)
     assert better.identity["trained"]
     assert "untrained" not in better.origin()
-    assert kernels.build(spec).image.read_bytes() == built.image.read_bytes()
+    assert build_plain(spec).image.read_bytes() == built.image.read_bytes()
     shown = CliRunner().invoke(cli, ["kernel", "show", better.id]).stdout
     assert f"trained   yes (profile {better.identity['trained'][:12]})" in shown
 
@@ -275,3 +333,42 @@ def test_what_is_worked_on_is_not_trained(cell: None, spec: str, tmp_path: Path)
     assert both is not None
     found = variant.of(sources.resolve(spec, lambda _: None), both)
     assert training.wanted(found, aside=True, train=True) == training.Wanted()
+
+
+def test_the_programs_profile_needs_no_cell_and_gives_the_image_that_was_trained(
+    cell: None, spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained = train(spec)
+    kept = profile.unpack((trained.folder / profile.FILE).read_bytes(), "kept")
+    identity, image = trained.identity, trained.image.read_bytes()
+    kernels.remove(trained.folder.name, sources=True)
+    monkeypatch.setattr(training, "shipped", lambda: kept)
+    monkeypatch.setattr(training, "SHIPPED_SOURCE", identity["source_sha256"])
+    monkeypatch.setattr(cells, "carry_out", None)
+    built = train(spec)
+    assert built.image.read_bytes() == image
+    assert built.identity == identity
+    assert build_plain(spec).image.read_bytes() != image
+
+
+@pytest.mark.parametrize(("version", "source"), [(GCC_13, ""), (GCC_11, ""), (GCC_12, "another")])
+def test_another_compiler_or_source_is_trained_by_its_own_cells(
+    spec: str, monkeypatch: pytest.MonkeyPatch, version: int, source: str
+) -> None:
+    found = sources.resolve(spec, lambda _: None)
+    monkeypatch.setattr(training, "SHIPPED_SOURCE", source or found.sha256)
+    monkeypatch.setattr(training, "_version", lambda: version)
+    monkeypatch.setattr(training, "hindrance", lambda: "")
+    assert training.wanted(found, aside=False, train=True) == training.Wanted(training.sha256())
+    monkeypatch.setattr(training, "_version", lambda: GCC_12)
+    monkeypatch.setattr(training, "SHIPPED_SOURCE", found.sha256)
+    assert training.wanted(found, aside=False, train=True).kept == training.shipped()
+
+
+def test_the_profile_that_comes_with_the_program_is_whole() -> None:
+    one = training.shipped()
+    assert {f"{name}.o" for name in one.objects} == {*training.OBJECTS}
+    assert one.gcc == 12
+    for name, functions in one.objects.items():
+        assert any(any(function.counts) for function in functions), name
+        assert not any(function.file.startswith("/") for function in functions), name

@@ -202,7 +202,10 @@ def _make(found: sources.Source, wanted: training.Wanted, held: _Held, asked: _A
     total = None if (place / "linux").exists() else OBJECTS
     training.put_back(place)
     with said.of(found, tree):
-        made = make.compile(lambda count: tell(Step("compiling", count, total and max(total, count))))
+        made = make.compile(
+            lambda count: tell(Step("compiling", count, total and max(total, count))),
+            training.ready(make, wanted),
+        )
     trained = training.train(make, wanted, tell)
     if not trained.objects:
         (place / objects.BUILT).touch()

@@ -1,31 +1,35 @@
 """Kernels compiled with a profile: built, run for a few cells, and compiled again for what these executed.
 
 The compiler then lays out each function for the way that is mostly taken, and inlines what is called often.
-That costs a build some minutes and makes a packet cheaper; a run's events are the same. What is counted
-follows from source, configuration, compiler and agent, as every run does, and so does the image.
+That makes a packet cheaper; a run's events are the same. To count takes minutes, and need not be done for
+the source and compiler whose profile comes with the program (`SHIPPED`). What is counted follows from source,
+configuration, compiler and agent, as every run does, and so does the image.
 """
 
 from __future__ import annotations
 
 import hashlib
 import shutil
+import tempfile
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rushhour.errors import KernelError, RushHourError
-from rushhour.lab.kernel import coverage, host, make, store
+from rushhour.errors import RushHourError
+from rushhour.lab.kernel import coverage, host, make, process, store
 from rushhour.lab.kernel.sanitizers import SYMBOLS
 from rushhour.lab.kernel.step import Step
-from rushhour.lab.kernel.training import profile
+from rushhour.lab.kernel.training import notes, profile
 from rushhour.plain import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Mapping
 
     from rushhour.lab.kernel.make import Make
     from rushhour.lab.kernel.sources import Source
+    from rushhour.lab.kernel.training.profile import Profile
 
 TRAINED = "trained"
 """In the identity of a trained kernel: the hash of its profile."""
@@ -50,22 +54,25 @@ OBJECTS = (
     *("lib/rbtree.o", "lib/timerqueue.o", "mm/page_alloc.o", "mm/slub.o"),
     *("arch/um/kernel/time.o", "arch/um/kernel/skas/uaccess.o"),
 )
-# A function is known by its number in its file, not by the file's name, and lines do not count: a profile
-# shall name no folder.
-_KNOWN = ("--param=profile-func-internal-id=1",)
 _COUNTING = (
-    "-fprofile-arcs", "-fprofile-update=single", "-fprofile-info-section=rushhour_coverage",
-    "-fprofile-dir=.", "-frandom-seed=$@",
+    "-fprofile-arcs", "-ftest-coverage", "-fprofile-update=single",
+    "-fprofile-info-section=rushhour_coverage", "-fprofile-dir=.", "-frandom-seed=$@",
 )  # fmt: skip
 # What no run executed is compiled as it always is, not for size.
 _USING = ("-fprofile-partial-training", "-Wno-coverage-mismatch", "-Wno-missing-profile")
 _FOLDER, _PLAIN = "profile", "plain"
+_DIGITS = 12
+_NO_VERSION = 0x41302A2A  # "A0**"
+SHIPPED = "gcc-12.json.xz"
+"""The profile that comes with the program: of Debian's 6.12, by gcc 12."""
+SHIPPED_SOURCE = "585a4a074597aefa2b1a68ada83a3184ba351c127544dea80618bbcceaa3961f"
+"""The source of that kernel: Debian's 6.12.117-1~deb12u1."""
 
 
 def sha256() -> str:
     """Hash of what of ours decides a trained kernel."""
     cells = "".join(text for _, text in scenarios())
-    return hashlib.sha256(f"{OBJECTS}{_KNOWN}{_COUNTING}{_USING}{cells}".encode()).hexdigest()
+    return hashlib.sha256(f"{OBJECTS}{_COUNTING}{_USING}{cells}".encode()).hexdigest()
 
 
 def scenarios() -> list[tuple[str, str]]:
@@ -74,18 +81,14 @@ def scenarios() -> list[tuple[str, str]]:
     return [(one.name, one.read_text(encoding="utf-8")) for one in sorted(files, key=lambda one: one.name)]
 
 
-def _flags(words: tuple[str, ...], place: Path) -> str:
+def shipped() -> Profile:
+    """The profile that comes with the program."""
+    return profile.unpack(resources.files(__name__).joinpath(SHIPPED).read_bytes(), SHIPPED)
+
+
+def _flags(words: Iterable[str], place: Path, objects: Iterable[str] = OBJECTS) -> str:
     where = f"-fprofile-prefix-path={place}"
-    return f"CFLAGS_KERNEL=$(if $(filter {' '.join(OBJECTS)},$@),{' '.join((*words, *_KNOWN))} {where})"
-
-
-def write(files: Mapping[str, bytes], place: Path) -> None:
-    """Put a profile into a build directory, where the compiler is told to look for it."""
-    folder = place / _FOLDER
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    for name, data in files.items():
-        (folder / name).write_bytes(data)
+    return f"CFLAGS_KERNEL=$(if $(filter {' '.join(objects)},$@),{' '.join(words)} {where})"
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ class Wanted:
 
     mark: str = ""
     hindrance: str = ""
-    kept: Path | None = None
+    kept: Profile | None = None
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,9 @@ def wanted(found: Source, *, aside: bool, train: bool) -> Wanted:
     if not train:
         return Wanted()
     if found.given is None:
-        return Wanted(sha256(), hindrance()) if found.archive and not aside else Wanted()
+        if not found.archive or aside:
+            return Wanted()
+        return _with_shipped(found) or Wanted(sha256(), hindrance())
     of_base = found.base is not None and found.given.words == (f"--with {SYMBOLS}",)
     return _like_its_base(found.base.sha256) if found.base and of_base else Wanted()
 
@@ -129,8 +134,33 @@ def _like_its_base(source_sha256: str) -> Wanted:
         kept = kernel.folder / profile.FILE
         is_same = kernel.identity["source_sha256"] == source_sha256
         if is_same and kernel.identity["compiler"] == make.compiler() and kept.is_file():
-            return Wanted(str(kernel.identity[TRAINED]), kept=kept)
+            return Wanted(str(kernel.identity[TRAINED]), kept=profile.unpack(kept.read_bytes(), str(kept)))
     return Wanted()
+
+
+def _with_shipped(found: Source) -> Wanted | None:
+    """The program's profile, for its very source alone.
+
+    Of another one a function can have other branches and the same checksum, which the compiler refuses.
+    """
+    if found.sha256 != SHIPPED_SOURCE:
+        return None
+    there = shipped()
+    if profile.major(_version()) != there.gcc:
+        return None
+    return Wanted(hashlib.sha256(f"{there.sha256()}{_USING}".encode()).hexdigest(), kept=there)
+
+
+@cache
+def _version() -> int:
+    """The compiler's version as it writes it into its notes; of a program that is none, that of gcc 0."""
+    with tempfile.TemporaryDirectory(prefix="rushhour-notes-") as folder:
+        words = ["gcc", "-ftest-coverage", "-x", "c", "-c", "-", "-o", "one.o"]
+        process.answer(words, text="int one(void) { return 1; }\n", cwd=Path(folder), default="")
+        try:
+            return notes.version(Path(folder, "one.gcno").read_bytes())
+        except (OSError, ValueError):
+            return _NO_VERSION
 
 
 def hindrance() -> str:
@@ -145,46 +175,67 @@ def hindrance() -> str:
     return ""
 
 
+def ready(making: Make, wanted: Wanted) -> str | None:
+    """What make is told for a profile that is there already; it is put into the build directory before."""
+    return None if wanted.kept is None else _using(making, wanted.kept)
+
+
+def _using(making: Make, one: Profile) -> str:
+    """Put a profile where the compiler is told to look for it: in a folder that is called after its hash."""
+    folder = making.place / f"{_FOLDER}-{one.sha256()[:_DIGITS]}"
+    for old in making.place.glob(f"{_FOLDER}-*"):
+        shutil.rmtree(old)
+    folder.mkdir()
+    for name, data in one.files(str(making.tree), _version()).items():
+        (folder / name).write_bytes(data)
+    objects = [f"{name}.o" for name in one.objects]
+    return _flags((f"-fprofile-use={folder}", *_USING), making.place, objects)
+
+
 def train(making: Make, wanted: Wanted, tell: Callable[[Step], None]) -> Trained:
-    """Train the kernel in a build directory, where it was made as a plain one.
+    """Train the kernel in a build directory, where it was made as a plain one, or with what was `ready`.
 
     What cannot be trained is a plain one again.
     """
+    if wanted.kept:
+        return _as_trained(making, wanted.kept, 0)
     if not wanted.mark:
         return Trained()
     if wanted.hindrance:
         return Trained(hindrance=wanted.hindrance)
     keep_plain(making.place)
     try:
-        made, files = (0, profile.unpack(wanted.kept)) if wanted.kept else _measured(making, tell)
-        write(files, making.place)
-        using = f"-fprofile-use={making.place / _FOLDER}"
-        made += making.compile(
-            _told(tell, "compiling with the profile"), _flags((using, *_USING), making.place)
-        )
+        made, one = _measured(making, tell)
+        made += making.compile(_told(tell, "compiling with the profile"), _using(making, one))
     except RushHourError as fault:
         put_back(making.place)
         making.compile(_told(tell, "compiling without it"))
         return Trained(hindrance=one_line(fault.message))
+    return _as_trained(making, one, made)
+
+
+def _as_trained(making: Make, one: Profile, made: int) -> Trained:
     kept = making.place / profile.FILE
-    profile.pack(files, kept)
-    return Trained({profile.FILE: kept}, {TRAINED: profile.sha256(files)}, made)
+    profile.pack(one, kept)
+    return Trained({profile.FILE: kept}, {TRAINED: one.sha256()}, made)
 
 
-def _measured(making: Make, tell: Callable[[Step], None]) -> tuple[int, dict[str, bytes]]:
+def _measured(making: Make, tell: Callable[[Step], None]) -> tuple[int, Profile]:
     """Objects that were made to count, and the profile of what the cells executed."""
     from rushhour.lab.kernel.training import cells  # noqa: PLC0415 - to build takes no plans
 
     how = _flags(_COUNTING, making.place)
     made = making.compile(_told(tell, "compiling with counters"), how, counts=True)
+    noted = {
+        name.removesuffix(".o"): (making.place / name).with_suffix(".gcno").read_bytes()
+        for name in OBJECTS
+        if (making.place / name).with_suffix(".gcno").is_file()
+    }
     runs = []
     for name, cell in cells.plans(scenarios()):
         tell(Step(f"running a cell: {name}"))
         runs.append(cells.carry_out(making.place / "linux", name, cell))
-    files = profile.Profile(runs).files()
-    if not files:
-        raise KernelError("no object of this kernel counted")
-    return made, files
+    return made, profile.added(runs, noted, str(making.tree))
 
 
 def _told(tell: Callable[[Step], None], what: str) -> Callable[[int], None]:
@@ -213,7 +264,8 @@ def put_back(place: Path) -> None:
     for image in host.IMAGES:
         (place / image).unlink(missing_ok=True)
     shutil.rmtree(kept)
-    shutil.rmtree(place / _FOLDER, ignore_errors=True)
+    for folder in place.glob(f"{_FOLDER}-*"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _note(path: Path) -> Path:
