@@ -232,6 +232,7 @@ class _Going:
     note: Tell
     scripts: pairs.Scripts | None = None
     told: dict[Change, bool] = field(default_factory=dict)
+    dead: set[str] = field(default_factory=set)
 
     def find_scripts(self) -> None:
         """Look for packetdrill's scripts and its program, if scripts were named: before anything is built."""
@@ -346,6 +347,8 @@ class _Going:
             executor=self.executor,
         )  # fmt: skip
         document = output.write(made, folder)
+        if why := telling.start(made):
+            self.dead.add(candidate.folder.name)
         differ = sum(not cell.identical for cell in made.cells)
         found: dict[str, Any] = {
             "verdict": made.verdict, "exit": made.exit, "report": str(folder / "report.html"),
@@ -355,7 +358,7 @@ class _Going:
         }  # fmt: skip
         if watched:
             found["complaints"] = telling.complaints(made)
-        elif why := telling.start(made):
+        elif why:
             found |= {"verdict": "broken", "exit": BROKEN, "starts": False, "reason": why}
         elif not differ and made.verdict == "same" and reached.known and not reached.first:
             found |= {"verdict": "unexercised", "exit": UNTOLD}
@@ -381,9 +384,13 @@ class _Going:
         )
 
     def clear(self, keep: set[str]) -> None:
-        """Remove the kernels of earlier checks of this tree: those of the last step are of use again."""
+        """Remove the kernels of earlier checks of this tree: those of the last step are of use again.
+
+        One that does not start is of none, and `doctor` would warn of it ever after.
+        """
         mine = tuple(f"{PREFIX}{name[:12]}" for name in keep)  # with sanitizers, too
         for kernel in kernels.installed():
             source = str(kernel.origin().get("source", ""))
-            if source.startswith(f"{self.where.place}@") and not kernel.name.startswith(mine):
+            ours = source.startswith(f"{self.where.place}@")
+            if ours and (not kernel.name.startswith(mine) or kernel.folder.name in self.dead):
                 kernels.remove(kernel.folder.name)
