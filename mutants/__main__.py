@@ -110,11 +110,7 @@ def _judge(chosen: Sequence[Mutant], court: Court, scope: Scope, *, fresh: bool)
         say.print(f"{len(chosen) - len(going)} of {len(chosen)} are known; --fresh judges them again")
     failed, begun = [], _spent()
     for built, left in _built(_groups(going, scope), court):
-        found = _judge_group(built, court, scope, f"{left} to go: {name_of(built.mutants)}")
-        if len(found) > 1 and not all(one.quiet for one in found):
-            alone = (court.judge(court.build([mutant]), _silent, scope) for mutant in built.mutants)
-            found = [one for [one] in alone]
-        for mutant, one in zip(built.mutants, found, strict=True):
+        for mutant, one in _apart(built, court, scope, f"{left} to go: "):
             if one.verdict == "failed":
                 failed.append(one)
             elif not results.keep(mutant, one):
@@ -130,15 +126,36 @@ def _spent() -> tuple[float, float]:
     return time.monotonic(), sum(os.times()[:4])
 
 
-def _silent(_: str) -> None:
-    pass
+def _apart(built: Built, court: Court, scope: Scope, head: str) -> Iterator[tuple[Mutant, Judgement]]:
+    """A judgement of each: of all at once if they are quiet together, else of each half."""
+    mutants = built.mutants
+    found = _judge_group(built, court, scope, f"{head}{name_of(mutants)}")
+    if len(mutants) == 1 or all(one.quiet for one in found):
+        yield from zip(mutants, found, strict=True)
+        return
+    middle = len(mutants) // 2
+    for half in (mutants[:middle], mutants[middle:]):
+        yield from _apart(court.build(half), court, scope, head)
 
 
 def _groups(going: Sequence[Mutant], scope: Scope) -> list[list[Mutant]]:
-    """Faults would hide each other; of harmless changes there is nothing to hide."""
-    calm = [mutant for mutant in going if not mutant.fault]
-    together = [calm] if len(calm) > 1 and not scope.scenarios else []
-    return [*([mutant] for mutant in going if mutant.fault or not together), *together]
+    """Faults would hide each other; of harmless changes there is nothing to hide.
+
+    Nor is there of faults of which no cell so far wrote another byte, before the whole suite: that two of them
+    hide each other would need two effects in one cell that cancel.
+    """
+    if scope.scenarios:
+        return [[mutant] for mutant in going]
+    harmless = [mutant for mutant in going if not mutant.fault]
+    calm = [mutant for mutant in going if mutant.fault and scope.whole and scope.stop and _equal_so_far(mutant)]
+    alone = [[mutant] for mutant in going if mutant not in harmless and mutant not in calm]
+    return [*alone, *(group for group in (harmless, calm) if group)]
+
+
+def _equal_so_far(mutant: Mutant) -> bool:
+    """Whether a part of the suite ran, and wrote what it writes on the base."""
+    found = results.recall(mutant)
+    return found is not None and found.equal and found.cells > 0 and not found.whole
 
 
 def _built(groups: Sequence[list[Mutant]], court: Court) -> Iterator[tuple[Built, int]]:

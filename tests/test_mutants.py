@@ -193,6 +193,40 @@ def test_a_named_scenario_is_always_answered_and_known_mutants_are_said(
     assert results.recall(FAULT) == whole
 
 
+class Loud(Said):
+    """A court that notices one fault, alone or among others."""
+
+    def judge(self, built, tell, scope=None):  # type: ignore[no-untyped-def]
+        self.asked.append(" ".join(mutant.name for mutant in built.mutants))
+        verdict = "worse" if FAULT in built.mutants else "same"
+        return [Judgement(mutant.name, verdict, "cubic") for mutant in built.mutants]
+
+
+@pytest.mark.usefixtures("cache")
+def test_faults_that_quick_cells_do_not_tell_from_the_base_are_judged_together_then_in_halves() -> None:
+    third, fourth = (replace(FAULT, name=name) for name in ("third", "fourth"))
+    quiet = [FAULT, OTHER, third, fourth]
+    for mutant in quiet:
+        results.keep(mutant, Judgement(mutant.name, "same", cells=3, whole=False))
+    # What differs, if by less than matters, could hide something or be hidden.
+    loud = replace(FAULT, name="differs")
+    results.keep(loud, Judgement(loud.name, "same", cells=3, differ=1, whole=False))
+    court = Loud()
+    command._judge([loud, *quiet], court, Scope(), fresh=True)
+    ordered = sorted(quiet, key=command._order)
+    middle = [" ".join(one.name for one in ordered[:2]), " ".join(one.name for one in ordered[2:])]
+    assert court.asked[:2] == [loud.name, " ".join(middle)]
+    assert court.asked.count(FAULT.name) == 1
+    assert [one for one in middle if FAULT.name not in one.split()][0] in court.asked
+    assert {one.name: results.recall(one).caught for one in quiet} == {  # type: ignore[union-attr]
+        one.name: one is FAULT for one in quiet
+    }
+    # The quick suite is what told so little: it is asked of each alone again.
+    court = Loud()
+    command._judge([OTHER, third], court, Scope(quick=True), fresh=True)
+    assert sorted(court.asked) == sorted([OTHER.name, third.name])
+
+
 def test_a_scenario_that_the_suite_does_not_have_is_refused() -> None:
     assert results.named("suite/cubic", {"cubic"}) == "cubic"
     with pytest.raises(UsageError, match="'cubik'"):
