@@ -365,6 +365,21 @@ def test_a_sentence_about_scripts_is_one_line() -> None:
     )
 
 
+def test_scripts_that_a_newer_packetdrill_leaves_unread_are_told_with_the_remedy() -> None:
+    ran, unread = Outcome(Script("a.pkt"), "ipv4", "pass"), Outcome(Script("b.pkt"), "ipv4", "fail", "newer")
+    lacking = Outcome(Script("c.pkt"), "ipv4", "fail", "program")
+    changes = [comparing.compare(one, one, "") for one in (ran, unread, lacking)]
+    report = SimpleNamespace(headline="3 scripts: 2 skipped, 1 same")
+    document = {"verdict": "same", "exit": 0, "counts": {}}
+    made = pairs.Compared(changes, document, report)  # type: ignore[arg-type]
+    cells = {"verdict": "same", "exit": 0, "cells": 3, "differ": 0, "change": []}
+    said = sentence(cells | with_scripts(cells, of_scripts(made)))
+    assert said.endswith(
+        "2 skipped, 1 same. 1 stays out: packetdrill is newer than the kernel "
+        "(an older one: --source TREE@REVISION)."
+    )
+
+
 def outcome(*, passed: bool) -> Outcome:
     script = Script("cubic/a.pkt")
     return Outcome(script, "ipv4", "pass") if passed else Outcome(script, "ipv4", "fail", "time", line=28)

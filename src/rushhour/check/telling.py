@@ -109,6 +109,7 @@ def scripts(made: Compared) -> dict[str, Any]:
         "verdict": _OF_SCRIPTS.get(word, word), "exit": made.document["exit"],
         "headline": made.report.headline, "counts": made.document["counts"],
         "worst": "\n".join(told[0]).splitlines() if told else [],
+        "newer": sum(one.word == "skipped" and one.candidate.kind == "newer" for one in made.changes),
     }  # fmt: skip
 
 
@@ -136,6 +137,7 @@ def commit(found: Mapping[str, Any]) -> str:
     said = _sentence(found)
     if drilled := found.get("packetdrill"):
         said = _of_scripts(drilled) if drilled["decides"] else f"{said} packetdrill: {drilled['headline']}."
+        said += _too_new(drilled.get("newer", 0))
     if watched := found.get("sanitizers"):
         said = _with_sanitizers(said, watched)
     return said
@@ -149,6 +151,14 @@ def _with_sanitizers(said: str, watched: Mapping[str, Any]) -> str:
         "common": f"with {names} the base does the same: {_worst(watched)}.",
     }.get(word, f"nothing found by {names} in {_count(watched['cells'], 'cell')}.")
     return f"{word.capitalize()}: {told}" if watched["decides"] else f"{said} {told[0].upper()}{told[1:]}"
+
+
+def _too_new(scripts: int) -> str:
+    """Why so many scripts say nothing, where an older packetdrill would let them speak."""
+    if not scripts:
+        return ""
+    stay = f"{scripts} {'stays' if scripts == 1 else 'stay'} out"
+    return f" {stay}: packetdrill is newer than the kernel (an older one: --source TREE@REVISION)."
 
 
 def _of_scripts(drilled: Mapping[str, Any]) -> str:
