@@ -141,13 +141,15 @@ def _apart(built: Built, court: Court, scope: Scope, head: str) -> Iterator[tupl
 def _groups(going: Sequence[Mutant], scope: Scope) -> list[list[Mutant]]:
     """Faults would hide each other; of harmless changes there is nothing to hide.
 
-    Nor is there of faults of which no cell so far wrote another byte, before the whole suite: that two of them
-    hide each other would need two effects in one cell that cancel.
+    Nor is there of faults of which no cell so far wrote another byte, before the whole suite: that two of
+    them hide each other would need two effects in one cell that cancel.
     """
     if scope.scenarios:
         return [[mutant] for mutant in going]
     harmless = [mutant for mutant in going if not mutant.fault]
-    calm = [mutant for mutant in going if mutant.fault and scope.whole and scope.stop and _equal_so_far(mutant)]
+    calm = [
+        mutant for mutant in going if mutant.fault and scope.whole and scope.stop and _equal_so_far(mutant)
+    ]
     alone = [[mutant] for mutant in going if mutant not in harmless and mutant not in calm]
     return [*alone, *(group for group in (harmless, calm) if group)]
 
