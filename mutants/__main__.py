@@ -127,10 +127,16 @@ def _spent() -> tuple[float, float]:
 
 
 def _apart(built: Built, court: Court, scope: Scope, head: str) -> Iterator[tuple[Mutant, Judgement]]:
-    """A judgement of each: of all at once if they are quiet together, else of each half."""
+    """A judgement of each: of all at once if they are quiet together, else of each half.
+
+    Where a cell differs, if by less than matters, which of several faults it shows is not known.
+    """
     mutants = built.mutants
     found = _judge_group(built, court, scope, f"{head}{name_of(mutants)}")
-    if len(mutants) == 1 or all(one.quiet for one in found):
+    quiet = all(
+        one.equal or (one.quiet and not mutant.fault) for mutant, one in zip(mutants, found, strict=True)
+    )
+    if len(mutants) == 1 or quiet:
         yield from zip(mutants, found, strict=True)
         return
     middle = len(mutants) // 2
