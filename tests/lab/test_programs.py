@@ -83,11 +83,15 @@ def test_what_others_may_not_read_is_not_taken(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_folder_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "small").mkdir()
+    (tmp_path / "small/one").write_text("x")
+    (tmp_path / "packages/deep").mkdir(parents=True)
     for number in range(3):
-        (tmp_path / str(number)).write_text("x")
-    monkeypatch.setattr(programs, "_MOST_FILES", 2)
-    with pytest.raises(LabError, match="more than 1 GiB or 2 files"):
+        (tmp_path / f"packages/deep/{number}").write_text("x" * 4_000_000)
+    monkeypatch.setattr(programs, "_MOST_FILES", 3)
+    with pytest.raises(LabError, match="more than 1 GiB or 3 files") as told:
         find(tmp_path)
+    assert f"most of it is in {tmp_path}/packages/deep;" in str(told.value.hint)
 
 
 def test_a_file_more_in_a_folder_is_another_folder(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ names of the nodes.
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from rushhour.lab.system import SYSTEM, in_guest
 from rushhour.plan.programs import FOREIGN, ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from rushhour.lab.tools import Tool
 
@@ -54,6 +55,15 @@ def here(name: str) -> Tool:
     return tools.Tool(name, "", digest, {}, {}, ())
 
 
+def _fullest(files: Iterable[Path]) -> Path:
+    """The deepest folder with more than half of what these files take."""
+    held: Counter[Path] = Counter()
+    for file in files:
+        held.update(dict.fromkeys(file.parents, file.stat().st_size))
+    whole = max(held.values())
+    return max((folder for folder in held if 2 * held[folder] > whole), key=lambda folder: len(folder.parts))
+
+
 def _identify(name: str, word: str, path: Path) -> Tool:
     files: dict[str, Path] = {}
     try:
@@ -65,7 +75,8 @@ def _identify(name: str, word: str, path: Path) -> Tool:
                 raise LabError(
                     f"{word} with all it loads is more than 1 GiB or {_MOST_FILES} files",
                     where=str(path),
-                    hint="name the files that are needed, not a folder with others",
+                    hint=f"most of it is in {_fullest(files.values())}; name less of it, such as single files, "
+                    "or an interpreter with fewer packages",
                 )
     except OSError as error:
         raise tools.unreadable(word, error, path) from error
