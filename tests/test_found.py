@@ -107,8 +107,9 @@ def test_metrics_see_them_as_any_other(tmp_path: Path) -> None:
 
 def test_datagrams_are_counted_by_sample(tmp_path: Path) -> None:
     told = one(
-        1, kind="udp", connected_ns=50, bytes_received=900, packets_sent=4, packets_received=3, last_ns=SECOND
-    )
+        1, kind="udp", connected_ns=50, sender_done_ns=150, bytes_received=900, packets_sent=4,
+        packets_received=3, last_ns=SECOND,
+    )  # fmt: skip
     table = rows(
         DATAGRAMS, t_ns=[100, 100, 200], flow=1, side=[0, 1, 1], packets=[2, 1, 3], bytes=[600, 300, 900]
     )
@@ -121,3 +122,24 @@ def test_datagrams_are_counted_by_sample(tmp_path: Path) -> None:
     t_ns, count = delivered(run, run.context.flow("r1:80.1"))
     assert (t_ns.tolist(), count.tolist()) == ([50, 100, 200], [0, 300, 900])
     assert found(run, "loss")["flow:r1:80.1"] == 0.25
+
+
+def test_datagrams_on_their_way_at_the_end_are_not_lost(tmp_path: Path) -> None:
+    """A hundred a second until the end: of half the base RTT, 2 s, nobody knows."""
+    told = one(1, kind="udp", bytes_received=1000, packets_sent=1000, packets_received=720)
+    table = rows(
+        DATAGRAMS,
+        t_ns=[5 * SECOND, 9 * SECOND, 10 * SECOND],
+        flow=1,
+        side=0,
+        packets=[500, 900, 1000],
+        bytes=1,
+    )
+    slow = [{**pair, "base_rtt_ns": 4 * SECOND} for pair in context()["pairs"]]
+    run = record(
+        tmp_path / "run",
+        {"datagrams": table},
+        result={"found": {"flows": [told]}},
+        manifest={"context": {**made([told], pairs=slow)}},
+    )
+    assert found(run, "loss")["flow:r1:80.1"] == pytest.approx(0.1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from rushhour.record.record import Record
 
 _NONE_SENT = "nothing was sent"
+_LEFT = 0
 
 
 def _loss(record: Record) -> Iterator[Found]:
@@ -41,8 +43,11 @@ def _loss(record: Record) -> Iterator[Found]:
 def under_way(record: Record, flow: Flow) -> int:
     """Messages of a flow that may have been on their way at the end: what became of them is not known.
 
-    Behind the last that arrived, those sent no longer before the end than the slowest of the flow took.
+    Behind the last that arrived, those sent no longer before the end than the slowest of the flow took. Of a
+    program's, which have no stamps, those sent within half the base RTT of the end.
     """
+    if flow.is_found:
+        return _found_under_way(record, flow)
     if not flow.is_stamped or not record.has(kinds.TABLE.get(flow.kind, "")):
         return 0
     rows = record.table(kinds.TABLE[flow.kind], flow=flow.id)
@@ -60,6 +65,20 @@ def under_way(record: Record, flow: Flow) -> int:
     # When they were sent is not recorded: taken to be spread evenly from the last that arrived to the end.
     span = max(1, done_ns - int(last["tx_ns"]))
     return min(after, round(after * min(1.0, (done_ns - late_ns) / span)))
+
+
+def _found_under_way(record: Record, flow: Flow) -> int:
+    begin, done_ns, sent = flow.outcome.connected_ns, flow.outcome.sender_done_ns, flow.outcome.packets_sent
+    if flow.base_rtt_ns is None or begin is None or done_ns is None or sent is None:
+        return 0
+    known_ns = record.context.duration_ns - flow.base_rtt_ns // 2
+    if done_ns <= known_ns or not record.has("datagrams"):
+        return 0
+    rows = record.table("datagrams", flow=flow.id)
+    rows = rows[(rows["side"] == _LEFT) & (rows["t_ns"] < done_ns)]
+    # Between two samples they are taken to be spread evenly.
+    known = np.interp(known_ns, [begin, *rows["t_ns"], done_ns], [0, *rows["packets"], sent])
+    return sent - math.floor(float(known))
 
 
 def _sent_and_arrived(record: Record, flow: Flow) -> tuple[int, int] | None:
@@ -195,7 +214,8 @@ METRICS = [
         "Fraction of UDP datagrams that never arrived: (sent - arrived) / sent, duplicates not counted "
         "(RFC 7680); of a ping: of echo requests without an answer. What may still have been on its way at "
         "the end is left out: behind the last that arrived, and sent no longer before the end than the "
-        "slowest of the flow took (not of iperf3, which counts for itself). Total: over all UDP flows.",
+        "slowest of the flow took; of a program's flow, sent within half the base RTT of the end (not of "
+        "iperf3, which counts for itself). Total: over all UDP flows.",
         _loss,
         telling=Telling("loss", 150, if_any=True),
     ),
