@@ -55,6 +55,15 @@ def here(name: str) -> Tool:
     return tools.Tool(name, "", digest, {}, {}, ())
 
 
+def _too_large(word: str, path: Path, files: Iterable[Path]) -> LabError:
+    return LabError(
+        f"{word} with all it loads is more than 1 GiB or {_MOST_FILES} files",
+        where=str(path),
+        hint=f"most of it is in {_fullest(files)}; name less of it, such as single files, or an interpreter "
+        "with fewer packages",
+    )
+
+
 def _fullest(files: Iterable[Path]) -> Path:
     """The deepest folder with more than half of what these files take."""
     held: Counter[Path] = Counter()
@@ -72,12 +81,7 @@ def _identify(name: str, word: str, path: Path) -> Tool:
             files.setdefault(in_guest(str(file).lstrip("/")), file)
             room -= file.stat().st_size
             if len(files) > _MOST_FILES or room < 0:
-                raise LabError(
-                    f"{word} with all it loads is more than 1 GiB or {_MOST_FILES} files",
-                    where=str(path),
-                    hint=f"most of it is in {_fullest(files.values())}; name less of it, such as single files, "
-                    "or an interpreter with fewer packages",
-                )
+                raise _too_large(word, path, files.values())
     except OSError as error:
         raise tools.unreadable(word, error, path) from error
     links = _links(files)
