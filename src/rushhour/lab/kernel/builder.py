@@ -199,13 +199,9 @@ def _make(found: sources.Source, wanted: training.Wanted, held: _Held, asked: _A
     tell(Step("configuring"))
     make = Make(tree, place, log, held.tree, found.given.sanitizers if found.given else ())
     lacking = _lacking(make.configure(), found, tree)
-    total = None if (place / "linux").exists() else OBJECTS
     training.put_back(place)
     with said.of(found, tree):
-        made = make.compile(
-            lambda count: tell(Step("compiling", count, total and max(total, count))),
-            training.ready(make, wanted),
-        )
+        made = make.compile(_counter(place, tell), training.ready(make, wanted))
     trained = training.train(make, wanted, tell)
     if not trained.objects:
         (place / objects.BUILT).touch()
@@ -227,6 +223,12 @@ def _make(found: sources.Source, wanted: training.Wanted, held: _Held, asked: _A
         **({"untrained": trained.hindrance} if trained.hindrance else {}),
     }
     return store.save(str(asked.name), identity, _key(identity), origin, files)
+
+
+def _counter(place: Path, tell: Callable[[Step], None]) -> Callable[[int], None]:
+    """What tells of each object that is compiled; of how many, where there is no kernel yet."""
+    total = None if (place / "linux").exists() else OBJECTS
+    return lambda count: tell(Step("compiling", count, total and max(total, count)))
 
 
 def _lacking(settings: str, found: sources.Source, tree: Path) -> list[str]:
