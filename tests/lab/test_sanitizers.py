@@ -68,10 +68,10 @@ def test_while_a_variant_compiles_its_source_is_free_for_others(
     base = next(path.name for path in store.cache("sources", "any").parent.glob("tree-*") if path.is_dir())
     free, compiling = [], Make.compile
 
-    def compile_it(self: Make, on_object: Callable[[int], None]) -> int:
+    def compile_it(self: Make, on_object: Callable[[int], None], how: str | None = None) -> int:
         with store.lock(base, lambda: pytest.fail("held by the variant that compiles")):
             free.append(base)
-        return compiling(self, on_object)
+        return compiling(self, on_object, how)
 
     monkeypatch.setattr(Make, "compile", compile_it)
     kernels.build(str(tree), files=["kasan"])
