@@ -2,6 +2,7 @@
 
 import json
 import random
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -209,7 +210,11 @@ def test_a_kernel_that_hangs_is_given_up(bench: Judge, tmp_path: Path) -> None:
     assert "had hung 5 times" in verdict.missing[0].reason
 
 
-def test_the_first_hang_ends_what_ends_at_the_first_worse_cell(bench: Judge, tmp_path: Path) -> None:
+@pytest.mark.parametrize("base_s", [0.0, 0.3])
+def test_the_first_hang_ends_what_ends_at_the_first_worse_cell(
+    bench: Judge, tmp_path: Path, base_s: float
+) -> None:
+    """Also where the base's run of the cell ends after the one that hangs."""
     (tmp_path / "fake.toml").write_text(many_cells(10))
 
     def behaviour(kernel: str, cc: str, _seed: int) -> float:
@@ -217,6 +222,8 @@ def test_the_first_hang_ends_what_ends_at_the_first_worse_cell(bench: Judge, tmp
             error = GuestError("virtual time stood still")
             error.hangs = True
             raise error
+        if cc in ("cubic", "vegas"):
+            time.sleep(base_s)
         return 90.0
 
     verdict = bench(behaviour, stop=True, jobs=1)

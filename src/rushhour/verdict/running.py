@@ -60,6 +60,7 @@ class Bench:
     first: Collection[Key] = ()
     hangs: int = 0
     _hopeless: bool = False
+    _hung_in: set[tuple[Key, int]] = field(default_factory=set)
     _cells: dict[Key, CellVerdict] = field(default_factory=dict)
     _examined: dict[Key, Examined] = field(default_factory=dict)
 
@@ -163,14 +164,17 @@ class Bench:
         for outcome in self.conductor.outcomes(going):
             lane, task = owner[id(outcome.batch), outcome.run.number]
             lane.add(task.key, outcome)
+            one = (task.key, outcome.run.seed)
             if lane is self.candidate and outcome.error is not None and _is_hang(outcome.error):
                 self.hangs += 1
-                if self.stop and self._base_ran(task, outcome.run.seed):
-                    self._hopeless = True  # what goes on beside it would hang, too
-                    return  # its outcomes are waited for at the conductor's end, and not read
+                self._hung_in.add(one)
+            # The base's run may end after the one that hangs.
+            if self.stop and one in self._hung_in and self._base_ran(*one):
+                self._hopeless = True  # what goes on beside it would hang, too
+                return  # its outcomes are waited for at the conductor's end, and not read
 
-    def _base_ran(self, task: Task, seed: int) -> bool:
-        trial = self.base.side.cells[task.key].trials.get(seed)
+    def _base_ran(self, key: Key, seed: int) -> bool:
+        trial = self.base.side.cells[key].trials.get(seed)
         return trial is not None and trial.ran
 
     def _wanted(
