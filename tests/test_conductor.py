@@ -322,6 +322,19 @@ def test_another_executor_carries_the_runs_elsewhere(user: str) -> None:
     assert len(there.jobs) == len(lab.ran) > 0
 
 
+@many
+def test_a_fault_of_an_executor_is_raised_and_nobody_waits_for_ever(user: str) -> None:
+    class Broken(Elsewhere):
+        def submit(self, job: Job, destination: Path) -> Future[Path]:
+            raise FileNotFoundError(job.kernel.name)
+
+    act, kind = USERS[user]
+    lab = kind()
+    with pytest.raises(FileNotFoundError):
+        act(lab, Watch(), Broken(lab, 1 if user == "real time" else 3))
+    assert lab.ran == []
+
+
 def test_in_real_time_an_executor_makes_one_run_at_a_time() -> None:
     lab = Machine()
     with pytest.raises(UsageError, match="one run at a time, and the executor makes 2"):

@@ -226,7 +226,7 @@ def kernel(folder: Path) -> Kernel:
         "name": "k", "release": "6.12.1", "hz": 1000, "host_sha256": "0" * 64,
         "image_sha256": hashlib.sha256(image.read_bytes()).hexdigest(),
     }  # fmt: skip
-    return Kernel("k", image, "6.12.1", identity, folder / "config")
+    return Kernel("k", image, "6.12.1", identity, folder / "config", source="debian:6.12")
 
 
 def lab() -> Stub:

@@ -275,7 +275,7 @@ class Conductor:
     def _execute(self, job: Job, place: Path) -> Future[Path]:
         try:
             return self._executor.submit(job, place)
-        except RushHourError as error:
+        except Exception as error:  # noqa: BLE001 - whoever waits for the outcome is told
             refused: Future[Path] = Future()
             refused.set_exception(error)
             return refused
