@@ -64,6 +64,7 @@ FLOW: Document = {
     "read_interval": "7ms", "sndbuf": "77kB", "rcvbuf": "77kB", "dscp": 7, "mss": "777B", "nodelay": True,
     "on": "1s", "off": "1s", "burst": 7, "gso": True, "generator": "iperf3",
     "arrivals": {"process": "poisson", "rate": "7/s"}, "paths": ["one", "two"], "backup": ["one"],
+    "announced": ["three"],
     "keepalive": True, "fastopen": True, "zerocopy": True, "open": "both", "close": "leave",
 }  # fmt: skip
 KINDS: dict[str, Document] = {
