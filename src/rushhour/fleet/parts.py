@@ -57,12 +57,13 @@ def taken_apart(lab: UmlLab, job: Job, key: str, needs: Needs) -> dict[str, Any]
     """A job as a message has it; what it shares with others goes into `needs`."""
     kernel = uml.built(job.kernel)
     image = str(kernel.identity["image_sha256"])
-    needs.kernels[image] = {
-        "name": kernel.name,
-        "release": kernel.release,
-        "identity": kernel.identity,
-        "source": str(kernel.origin().get("source", kernel.name)),
-    }
+    if needs.kernels.get(image, {}).get("identity") != kernel.identity:  # told, and looked up, once
+        needs.kernels[image] = {
+            "name": kernel.name,
+            "release": kernel.release,
+            "identity": kernel.identity,
+            "source": str(kernel.origin().get("source", kernel.name)),
+        }
     programs = lab.programs(job)
     for tool in programs:
         needs.tools[tool.sha256] = {
