@@ -50,7 +50,7 @@ def streams(rates: list[int], access: str = "") -> str:
     """
 
 
-# Two that are due at the same instants, one every 257 422.2 ns, one whose schedule no few timers keep.
+# Two that are due at the same instants, one every 257 422.2 ns, one whose schedule repeats after seconds only.
 RATES = [40_000_000, 40_000_000, 45_000_000, 39_999_999]
 
 
@@ -64,6 +64,21 @@ def test_each_leaves_at_the_first_steps_of_the_clock_after_it_is_due(experiment:
         assert late.min() > 0
         assert late.max() <= 8 * STEP_NS
         assert np.median(late) <= 5 * STEP_NS
+
+
+@pytest.mark.parametrize("rate", [45_000_000, 39_999_999, 93_717_100])
+@pytest.mark.parametrize("pauses", ["", 'on = "300ms", off = "100ms", '])
+def test_at_any_rate_each_leaves_at_the_next_step_of_the_clock(
+    experiment: Experiment, rate: int, pauses: str
+) -> None:
+    """One list of calls sleeps and sends: no reading of the clock comes in between, which would take a step of its own."""
+    record = experiment(streams([rate]).replace("{ kind", f"{{ {pauses}kind"))
+    tx, at = due(record, 0, rate)
+    at += (at // 300_000_000 * 100_000_000) * bool(pauses)
+    exact = tx == (at // STEP_NS + 1) * STEP_NS
+    # Near the readings of all 10 ms they are sent one by one.
+    assert np.mean(exact) > 0.97
+    assert (tx - at)[~exact].max(initial=0) <= 8 * STEP_NS
 
 
 def test_none_has_come_before_it_could(experiment: Experiment) -> None:

@@ -25,7 +25,6 @@ pub mod socket;
 pub mod terminal;
 pub mod thread;
 pub mod time;
-pub mod timer;
 pub mod together;
 pub mod visit;
 pub mod zerocopy;

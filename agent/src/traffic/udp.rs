@@ -108,10 +108,9 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
     if flow.gso {
         segmented(&socket, size as usize, burst)?;
     }
-    let evenly = burst == 1 && flow.on.is_empty();
     let sender = Sender {
         flow: flow.id,
-        pacer: evenly.then(|| Pacer::new(&socket, size as usize, rate_bps, flow.turn)).flatten(),
+        pacer: if burst == 1 { Pacer::new(&socket, size as usize, flow.turn) } else { None },
         socket,
         switch: Arc::clone(&switch),
         to,
