@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::kernel::sys;
+use crate::kernel::sys::visit::{Moment, Visit};
 
 /// The instant the experiment starts; all stamps count from here.
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +63,18 @@ impl Clock {
         if let Some(due_ns) = self.doze(t_ns) {
             sys::time::sleep_until(due_ns);
         }
+    }
+
+    /// The same, and reads the clock then.
+    #[must_use]
+    pub fn awake_at(self, t_ns: i64) -> i64 {
+        let Some(due_ns) = self.doze(t_ns) else { return self.now() };
+        let (due, mut now) = (Moment::of(due_ns), Moment::of(0));
+        let mut visit = Visit::new();
+        visit.sleep_until(&due);
+        visit.clock(&mut now);
+        // It can only fail before any of its calls.
+        visit.carry_out().map_or_else(|_| self.now(), |_| self.since_start(now.ns()))
     }
 
     /// Whether its sleeps can be interrupted.

@@ -2,8 +2,8 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use crate::error::{Context, Error, Result};
 use crate::kernel::clock::realtime_offset_ns;
 use crate::kernel::sys;
 use crate::kernel::sys::socket;
+use crate::kernel::sys::visit::{Moment, Visit};
 use crate::plan::Flow;
 use crate::traffic::FlowEnd;
 
@@ -58,10 +59,6 @@ impl Prober {
             .context(format_args!("route to {}", to.ip()))
             .map_err(|error| error.kind("flow").hint("The plan's routes must lead there"))?;
         Ok(Self { socket: Arc::new(socket), v4: to.is_ipv4(), headed: raw && to.is_ipv4(), id, size })
-    }
-
-    pub fn send(&self, seq: u16) -> io::Result<usize> {
-        sys::socket::send(&self.socket, &self.request(seq))
     }
 
     /// A request with this number.
@@ -144,6 +141,8 @@ fn answers_to(id: u16, v4: bool) -> Vec<libc::sock_filter> {
 struct Echoes {
     stamps: Mutex<Vec<(i64, i64)>>,
     heard: Condvar,
+    /// Whether somebody waits to hear one: telling nobody would be a visit to the kernel, too.
+    awaited: AtomicBool,
     ended: AtomicUsize,
 }
 
@@ -160,18 +159,31 @@ impl Echoes {
         if let Some(seq) = newest.checked_sub(back) {
             if stamps[seq].1 < 0 {
                 stamps[seq].1 = rx_ns;
-                self.heard.notify_one();
+                if self.awaited.load(Ordering::SeqCst) {
+                    self.heard.notify_one();
+                }
             }
         }
     }
 
-    /// Unless the newest request is answered already, waits for any answer, no longer than `patience_ns`.
-    fn await_answer(&self, patience_ns: i64) {
+    /// A request that is about to leave: its number.
+    fn expect_one(&self) -> usize {
+        let mut stamps = self.stamps();
+        stamps.push((0, -1));
+        stamps.len() - 1
+    }
+
+    /// Unless the newest request is answered already, waits for any answer, no longer than `patience_ns`. Tells whether it waited.
+    fn await_answer(&self, patience_ns: i64) -> bool {
         let stamps = self.stamps();
-        if stamps.last().is_some_and(|(_, rx_ns)| *rx_ns < 0) {
+        let waits = stamps.last().is_some_and(|(_, rx_ns)| *rx_ns < 0);
+        if waits {
             let patience = Duration::from_nanos(u64::try_from(patience_ns).unwrap_or(0));
+            self.awaited.store(true, Ordering::SeqCst);
             drop(self.heard.wait_timeout(stamps, patience).unwrap_or_else(PoisonError::into_inner));
+            self.awaited.store(false, Ordering::SeqCst);
         }
+        waits
     }
 
     fn end(&self, flow: u32, stage: &Stage) -> Result<()> {
@@ -254,8 +266,7 @@ impl Asker {
         let mut end = FlowEnd::default();
         let mut seq = 0;
         while seq < self.count && self.wait(stage, seq) && !self.switch.stopped() {
-            self.echoes.stamps().push((stage.clock.now(), -1));
-            if let Err(cause) = self.prober.send(seq as u16) {
+            if let Err(cause) = self.ask(stage, seq as u16) {
                 end.error = end.error.or_else(|| Some(options::outcome("send an echo request", &cause)));
             }
             seq += 1;
@@ -266,6 +277,19 @@ impl Asker {
         end.error =
             end.error.or_else(|| self.echoes.end(self.flow, stage).err().map(|cause| cause.to_string()));
         end
+    }
+
+    /// Reads the clock and sends a request.
+    fn ask(&self, stage: &Stage, seq: u16) -> io::Result<usize> {
+        // Where it takes no time to answer, the answer is heard before this goes on.
+        let request = self.echoes.expect_one();
+        let (packet, mut now) = (self.prober.request(seq), Moment::of(0));
+        let mut visit = Visit::new();
+        visit.clock(&mut now);
+        let sent = visit.send(self.prober.socket.as_fd(), &packet);
+        let outcome = visit.carry_out().and_then(|results| results.of(sent));
+        self.echoes.stamps()[request].0 = stage.clock.since_start(now.ns());
+        outcome
     }
 
     /// Waits until request `seq` may leave; gives `false` when the flow ends first.
@@ -279,12 +303,13 @@ impl Asker {
         };
         let last_ns = self.echoes.stamps().last().map(|(tx_ns, _)| *tx_ns);
         let due_ns = last_ns.map_or(self.start_ns, |tx_ns| tx_ns.saturating_add(self.interval_ns));
-        if !super::wait(stage.clock, due_ns, self.stop_ns) {
-            return false;
+        if due_ns >= self.stop_ns {
+            return super::wait(stage.clock, due_ns, self.stop_ns);
         }
+        let now_ns = stage.clock.awake_at(due_ns);
         let until_ns = last_ns.map_or(due_ns, |tx_ns| tx_ns.saturating_add(patience_ns)).min(self.stop_ns);
-        self.echoes.await_answer(until_ns - stage.clock.now());
-        stage.clock.now() < self.stop_ns
+        let waited = self.echoes.await_answer(until_ns - now_ns);
+        (if waited { stage.clock.now() } else { now_ns }) < self.stop_ns
     }
 }
 
