@@ -69,7 +69,7 @@ def test_zero_rate() -> None:
     [
         ('kind = "udp"', "flow.udp1.rate", "needs a rate"),
         ('kind = "udp"\nrate = "1mbit"\ngso = true', "flow.udp1.gso", "no burst to cut"),
-        ('kind = "udp"\nrate = "1mbit"\nburst = 65\ngso = true', "flow.udp1.gso", "cannot be cut"),
+        ('kind = "udp"\nrate = "1mbit"\nburst = 129\ngso = true', "flow.udp1.gso", "cannot be cut"),
         ('kind = "udp"\nrate = "1mbit"\nburst = 1\ngso = true', "flow.udp1.gso", "cannot be cut"),
         ('kind = "udp"\nrate = "1mbit"\nburst = 60\ngso = true', "flow.udp1.gso", "more than 65507"),
         ("gso = true", "flow.tcp1.gso", 'belongs to "udp"'),

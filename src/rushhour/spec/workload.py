@@ -146,7 +146,7 @@ class Flow(Model):
     gso: bool | None = Field(
         None,
         description="a burst is handed over as one packet, which the kernel cuts into datagrams "
-        "(UDP_SEGMENT); default false: as that many",
+        "(UDP_SEGMENT: at most 128, before Linux 6.9 in part 64); default false: as that many",
     )
 
     @property
