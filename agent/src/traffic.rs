@@ -359,7 +359,7 @@ impl Drop for Running {
 }
 
 /// Both ends of a flow know different things about it; the first error stays.
-fn merge(known: &mut FlowEnd, news: FlowEnd) {
+fn merge(known: &mut FlowEnd, mut news: FlowEnd) {
     known.id = news.id;
     known.connected_ns = known.connected_ns.or(news.connected_ns);
     known.sender_done_ns = known.sender_done_ns.or(news.sender_done_ns);
@@ -370,5 +370,6 @@ fn merge(known: &mut FlowEnd, news: FlowEnd) {
     known.packets_received = known.packets_received.or(news.packets_received);
     known.zerocopy_sends = known.zerocopy_sends.or(news.zerocopy_sends);
     known.zerocopy_copied = known.zerocopy_copied.or(news.zerocopy_copied);
+    known.classes.append(&mut news.classes);
     known.error = known.error.take().or(news.error);
 }

@@ -127,7 +127,10 @@ def whole(tmp_path: Path) -> dict[str, Any]:
         {},
         start_clock_ns=7,
         kernel={"release": "6.1"},
-        flows=[flow(0, connected_ns=10, sender_done_ns=90, bytes_sent=1000), flow(1, packets_received=4)],
+        flows=[
+            flow(0, connected_ns=10, sender_done_ns=90, bytes_sent=1000),
+            flow(1, packets_received=4, classes={"2": 3, "3": 1}),
+        ],
         calibration={"pings": [{"path": 0, "rtt_ns": [5]}], "trains": [], "qdiscs": []},
         counters={"a": {"Tcp.RetransSegs": 1}},
         lost_events={"tcp_probe": 2},
@@ -157,6 +160,7 @@ def test_each_side_tells_of_a_flow_what_it_knows(whole: dict[str, Any]) -> None:
     assert (up["connected_ns"], up["sender_done_ns"], up["receiver_done_ns"]) == (10, 90, 1100)
     assert (up["bytes_sent"], up["bytes_received"], up["error"]) == (1000, 1000, "b: reset")
     assert (down["sender_done_ns"], down["packets_sent"], down["packets_received"]) == (1080, 5, 4)
+    assert (down["classes"], "classes" in up) == ({"2": 3, "3": 1}, False)
 
 
 def test_what_machines_say_of_themselves_keeps_their_names(whole: dict[str, Any]) -> None:

@@ -96,6 +96,9 @@ pub struct Flow {
     /// How often the reader of a UDP flow comes; without it, as soon as something is there.
     #[serde(default)]
     pub read_interval_ns: Option<i64>,
+    /// The receiver counts datagrams by the traffic class in which they come.
+    #[serde(default)]
+    pub read_class: bool,
     #[serde(default)]
     pub tos: Option<u8>,
     #[serde(default)]

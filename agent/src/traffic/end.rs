@@ -1,5 +1,7 @@
 //! How flows end.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 /// How a flow ended; `None` is what did not happen or does not apply.
@@ -18,5 +20,8 @@ pub struct FlowEnd {
     pub zerocopy_sends: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zerocopy_copied: Option<u64>,
+    /// Datagrams by the traffic class in which they came, where that was to be read.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub classes: BTreeMap<u8, u64>,
     pub error: Option<String>,
 }

@@ -1,6 +1,7 @@
 //! UDP: numbered datagrams, sent by an absolute schedule, stamped by the kernel where they arrive.
 
 mod pacer;
+mod sink;
 mod slow;
 
 use std::net::SocketAddr;
@@ -8,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use crate::error::{Context, Error, Result};
-use crate::kernel::clock::{realtime_offset_ns, Clock};
+use crate::kernel::clock::Clock;
 use crate::kernel::sys;
 use crate::kernel::sys::socket;
 use crate::plan::Flow;
@@ -16,10 +17,8 @@ use crate::traffic::FlowEnd;
 
 use super::options;
 use super::schedule::{Periods, Switch};
-use super::tables::Row;
 use super::{Side, Stage, Task};
 use pacer::Pacer;
-use slow::Slow;
 
 const SECOND_NS: u128 = 1_000_000_000;
 
@@ -43,13 +42,10 @@ const LATE: usize = 16;
 /// The largest `UDP_MAX_SEGMENTS`. Older kernels take half as many: they say so themselves, when a burst is handed over.
 const MOST_SEGMENTS: usize = 128;
 
-/// Datagrams for one visit to the kernel by the receiver.
-const BATCH: usize = 512;
-
 pub(super) fn open(flow: &Flow, side: Side, duration_ns: i64) -> Result<Vec<Task>> {
     let task = match side {
         Side::From => sender(flow, duration_ns),
-        Side::To => receiver(flow, duration_ns),
+        Side::To => sink::receiver(flow, duration_ns),
     }?;
     Ok(vec![task])
 }
@@ -280,92 +276,10 @@ pub(crate) fn read_header(packet: &socket::Received) -> Option<(u32, u64, i64)> 
     (packet.length >= HEADER_BYTES && word(0) == MAGIC).then(|| (word(4), long(8), long(16) as i64))
 }
 
-struct Sink {
-    flow: u32,
-    socket: Arc<OwnedFd>,
-    switch: Arc<Switch>,
-    slow: Option<Slow>,
-}
-
-fn receiver(flow: &Flow, duration_ns: i64) -> Result<Task> {
-    let at = options::address(&flow.dst, flow.dport)?;
-    let socket = Arc::new(options::bound(at, libc::SOCK_DGRAM, 0)?);
-    options::buffers(&socket, flow)?;
-    stamped(&socket)?;
-    let switch = Switch::holding(&socket);
-    let slow = Slow::new(flow, duration_ns);
-    let sink = Sink { flow: flow.id, socket, switch: Arc::clone(&switch), slow };
-    Ok(Task { flow: flow.id, work: Box::new(move |stage: &Stage| sink.run(stage)), switch, stop: None })
-}
-
 /// Asks for the kernel's stamp of every datagram that arrives.
 pub(crate) fn stamped(socket: &OwnedFd) -> Result<()> {
     sys::options::set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1_i32)
         .context("set SO_TIMESTAMPNS")
-}
-
-impl Sink {
-    fn run(&self, stage: &Stage) -> FlowEnd {
-        let offset_ns = realtime_offset_ns();
-        let (mut packets, mut bytes) = (0_u64, 0_u64);
-        let (mut error, mut due_ns) = (None, 0);
-        while !self.switch.halted()
-            && self.slow.is_none_or(|slow| super::wait(stage.clock, due_ns, slow.end_ns))
-        {
-            let batch = match self.take() {
-                Ok(batch) => batch,
-                Err(cause) => {
-                    error = Some(options::outcome("receive", &cause));
-                    break;
-                }
-            };
-            let rows = self.rows(&batch, stage.clock, offset_ns);
-            packets += rows.len() as u64;
-            let came =
-                batch.iter().filter(|p| read_header(p).is_some()).map(|p| p.length as u64).sum::<u64>();
-            bytes += came;
-            // By the packets' own stamps: what waking up takes is no part of the reader's rate.
-            let begin_ns = rows.last().map_or(due_ns, |row| row.second_ns.max(due_ns));
-            due_ns = self.slow.map_or(0, |slow| slow.next_ns(due_ns, begin_ns, came));
-            if let Err(cause) = stage.tables.udp.append(&rows) {
-                error = Some(cause.to_string());
-                break;
-            }
-        }
-        FlowEnd {
-            packets_received: Some(packets),
-            bytes_received: Some(bytes),
-            error: error.filter(|_| !self.switch.halted()),
-            ..FlowEnd::default()
-        }
-    }
-
-    /// What the reader takes when it comes.
-    fn take(&self) -> std::io::Result<Vec<socket::Received>> {
-        let Some(slow) = self.slow else { return socket::receive_batch(&self.socket, BATCH) };
-        if slow.every_ns.is_none() {
-            return socket::receive_first(&self.socket, slow.most);
-        }
-        let mut taken = Vec::new();
-        loop {
-            let count = BATCH.min(slow.most - taken.len());
-            let some = socket::receive_waiting(&self.socket, count)?;
-            let last = some.len() < count || taken.len() + some.len() == slow.most;
-            taken.extend(some);
-            if last {
-                return Ok(taken);
-            }
-        }
-    }
-
-    fn rows(&self, batch: &[socket::Received], clock: Clock, offset_ns: i64) -> Vec<Row> {
-        let row = |packet: &socket::Received| {
-            let (flow, seq, tx_ns) = read_header(packet)?;
-            let rx_ns = clock.since_start(packet.realtime_ns? - offset_ns);
-            (flow == self.flow).then_some(Row { flow, seq: seq as u32, first_ns: tx_ns, second_ns: rx_ns })
-        };
-        batch.iter().filter_map(row).collect()
-    }
 }
 
 #[cfg(test)]
@@ -376,7 +290,7 @@ mod tests {
         let mut head = [0; socket::HEAD];
         let kept = bytes.len().min(socket::HEAD);
         head[..kept].copy_from_slice(&bytes[..kept]);
-        socket::Received { length: bytes.len(), head, realtime_ns: None }
+        socket::Received { length: bytes.len(), head, realtime_ns: None, class: None }
     }
 
     #[test]

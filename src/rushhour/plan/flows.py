@@ -155,6 +155,7 @@ def plan_entry(one: Scheduled, addresses: dict[str, str], scenario: Scenario, mt
         "patience_ns": keys.patience and keys.patience.ns,
         "read_bps": keys.read_rate and keys.read_rate.bps,
         "read_interval_ns": keys.read_interval and keys.read_interval.ns,
+        "read_class": keys.read_class or None,
         "tos": tos or None,
         "mss": keys.mss and keys.mss.bytes,
         "nodelay": keys.nodelay,

@@ -35,7 +35,8 @@ class Outcome:
     """What the agent says became of a flow (`result.json`); None where it cannot know.
 
     Times in ns from the start of the experiment, sizes in bytes of payload. `bytes_received` and
-    `packets_received` were counted by the receiver.
+    `packets_received` were counted by the receiver; `classes` are its datagrams by their traffic class, where
+    it read that.
     """
 
     connected_ns: int | None = None
@@ -47,6 +48,7 @@ class Outcome:
     packets_received: int | None = None
     zerocopy_sends: int | None = None
     zerocopy_copied: int | None = None
+    classes: Mapping[int, int] = field(default_factory=dict)
     error: str | None = None
 
 
@@ -298,6 +300,7 @@ def _outcome(entry: FlowResult) -> Outcome:
         packets_received=entry.packets_received,
         zerocopy_sends=entry.zerocopy_sends,
         zerocopy_copied=entry.zerocopy_copied,
+        classes={int(name): count for name, count in entry.classes.items()},
         error=None if entry.error is None else str(entry.error),
     )
 

@@ -181,6 +181,8 @@ class PlanFlow(Document):
     sndbuf: float | None = None
     rcvbuf: float | None = None
     read_bps: float | None = None
+    read_class: bool = False
+    tos: int = 0
     mss: int | None = None
     on: tuple[tuple[int, ...], ...] = ()
     of: Exact | None = None

@@ -82,6 +82,11 @@ class Flow(Model):
         description="how often the receiving application comes and takes what waits (with read_rate: at most "
         "so much of it); default: it is always there",
     )
+    read_class: bool | None = Field(
+        None,
+        description="the receiving application reads the traffic class in which each datagram comes, DSCP "
+        "and ECN (IP_RECVTOS, IPV6_RECVTCLASS); default false",
+    )
     sndbuf: Size | None = Field(None, description="SO_SNDBUF (the kernel doubles it); default auto-tuned")
     rcvbuf: Size | None = Field(None, description="SO_RCVBUF (the kernel doubles it); default auto-tuned")
     dscp: Annotated[int, Field(strict=True, ge=0, le=63)] | None = Field(None, description="DSCP, 0 to 63")

@@ -169,17 +169,20 @@ pub fn discard(socket: &impl AsFd, length: usize) -> io::Result<usize> {
     })
 }
 
-/// A datagram as it was received: its whole length, the first bytes, and the kernel's `CLOCK_REALTIME` stamp.
+/// A datagram as it was received: its whole length, the first bytes, the kernel's `CLOCK_REALTIME` stamp, and the traffic class if the
+/// socket asks for it.
 #[derive(Debug, Clone, Copy)]
 pub struct Received {
     pub length: usize,
     pub head: [u8; HEAD],
     pub realtime_ns: Option<i64>,
+    pub class: Option<u8>,
 }
 
 /// Bytes of a datagram that are kept.
 pub const HEAD: usize = 64;
 
+/// For a stamp and a traffic class.
 const CONTROL_WORDS: usize = 8;
 
 /// Waits until `count` datagrams have come, the socket is shut down or its receive timeout has passed since the last one;
@@ -232,10 +235,9 @@ fn receive_many(socket: &impl AsFd, count: usize, flags: i32) -> io::Result<Vec<
     Ok(messages[..received]
         .iter()
         .zip(heads)
-        .map(|(message, head)| Received {
-            length: message.msg_len as usize,
-            head,
-            realtime_ns: stamp(&message.msg_hdr),
+        .map(|(message, head)| {
+            let (realtime_ns, class) = told(&message.msg_hdr);
+            Received { length: message.msg_len as usize, head, realtime_ns, class }
         })
         .collect())
 }
@@ -273,20 +275,30 @@ pub fn receive_ready_after(
     Ok(messages[..results.of(received)?].iter().map(|message| message.msg_len as usize).collect())
 }
 
-/// The `SO_TIMESTAMPNS` stamp among a message's control data.
-fn stamp(header: &libc::msghdr) -> Option<i64> {
+/// What a message's control data tell: the `SO_TIMESTAMPNS` stamp and the traffic class.
+fn told(header: &libc::msghdr) -> (Option<i64>, Option<u8>) {
+    let (mut stamp, mut class) = (None, None);
     // SAFETY: the kernel filled the control buffer, which still lives, and set its length; the macros walk inside it.
     unsafe {
         let mut control = libc::CMSG_FIRSTHDR(header);
         while let Some(entry) = control.as_ref() {
-            if entry.cmsg_level == libc::SOL_SOCKET && entry.cmsg_type == libc::SCM_TIMESTAMPNS {
-                let at: libc::timespec = ptr::read_unaligned(libc::CMSG_DATA(control).cast());
-                return Some(at.tv_sec * 1_000_000_000 + at.tv_nsec);
+            let data = libc::CMSG_DATA(control);
+            match (entry.cmsg_level, entry.cmsg_type) {
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                    let at: libc::timespec = ptr::read_unaligned(data.cast());
+                    stamp = Some(at.tv_sec * 1_000_000_000 + at.tv_nsec);
+                }
+                // A byte of the header here, a whole number there.
+                (libc::IPPROTO_IP, libc::IP_TOS) => class = Some(*data),
+                (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
+                    class = Some(ptr::read_unaligned(data.cast::<libc::c_int>()) as u8);
+                }
+                _ => {}
             }
             control = libc::CMSG_NXTHDR(header, control);
         }
     }
-    None
+    (stamp, class)
 }
 
 /// Lets only those packets into the socket that a classic BPF program accepts.

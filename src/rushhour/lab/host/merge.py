@@ -187,6 +187,9 @@ def _flow(planned: PlanFlow, halves: Mapping[str, Half]) -> dict[str, object]:
         for key in keys:
             found = ((half, getattr(entry, key)) for half, entry in first)
             merged[key] = next((_told(half, key, value) for half, value in found if value is not None), None)
+    classes = next((dict(entry.classes) for _, entry in known[::-1] if entry.classes), None)
+    if classes is not None:
+        merged["classes"] = classes
     errors = dict.fromkeys(f"{half.name}: {entry.error}" for half, entry in known if entry.error)
     return merged | {"error": "; ".join(errors) or None}
 

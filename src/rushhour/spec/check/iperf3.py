@@ -28,6 +28,7 @@ def check_iperf3(scenario: Scenario, flow: Flow, here: Path) -> Iterator[Problem
         "receiver_cc",
         "read_rate",
         "read_interval",
+        "read_class",
         "on",
         "off",
         "burst",

@@ -1,0 +1,126 @@
+//! The receiving end: datagrams with the kernel's stamps, and with the traffic class in which each has come.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use crate::error::{Context, Result};
+use crate::kernel::clock::{realtime_offset_ns, Clock};
+use crate::kernel::sys::{self, socket};
+use crate::plan::Flow;
+use crate::traffic::schedule::Switch;
+use crate::traffic::tables::Row;
+use crate::traffic::{self, options, FlowEnd, Stage, Task};
+
+use super::slow::Slow;
+use super::{read_header, stamped};
+
+/// Datagrams for one visit to the kernel.
+const BATCH: usize = 512;
+
+struct Sink {
+    flow: u32,
+    socket: Arc<OwnedFd>,
+    switch: Arc<Switch>,
+    slow: Option<Slow>,
+}
+
+pub(super) fn receiver(flow: &Flow, duration_ns: i64) -> Result<Task> {
+    let at = options::address(&flow.dst, flow.dport)?;
+    let socket = Arc::new(options::bound(at, libc::SOCK_DGRAM, 0)?);
+    options::buffers(&socket, flow)?;
+    stamped(&socket)?;
+    if flow.read_class {
+        classed(&socket, at)?;
+    }
+    let switch = Switch::holding(&socket);
+    let slow = Slow::new(flow, duration_ns);
+    let sink = Sink { flow: flow.id, socket, switch: Arc::clone(&switch), slow };
+    Ok(Task { flow: flow.id, work: Box::new(move |stage: &Stage| sink.run(stage)), switch, stop: None })
+}
+
+/// Asks for the traffic class, DSCP and ECN, of every datagram that arrives.
+fn classed(socket: &OwnedFd, at: SocketAddr) -> Result<()> {
+    let (level, name) = if at.is_ipv4() {
+        (libc::IPPROTO_IP, libc::IP_RECVTOS)
+    } else {
+        (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS)
+    };
+    sys::options::set_option(socket, level, name, 1_i32).context("ask for the traffic class of datagrams")
+}
+
+impl Sink {
+    fn run(&self, stage: &Stage) -> FlowEnd {
+        let offset_ns = realtime_offset_ns();
+        let (mut packets, mut bytes, mut classes) = (0_u64, 0_u64, BTreeMap::new());
+        let (mut error, mut due_ns) = (None, 0);
+        while !self.switch.halted()
+            && self.slow.is_none_or(|slow| traffic::wait(stage.clock, due_ns, slow.end_ns))
+        {
+            let batch = match self.take() {
+                Ok(batch) => batch,
+                Err(cause) => {
+                    error = Some(options::outcome("receive", &cause));
+                    break;
+                }
+            };
+            let rows = self.rows(&batch, stage.clock, offset_ns);
+            packets += rows.len() as u64;
+            let came =
+                batch.iter().filter(|p| read_header(p).is_some()).map(|p| p.length as u64).sum::<u64>();
+            bytes += came;
+            self.count_classes(&batch, &mut classes);
+            // By the packets' own stamps: what waking up takes is no part of the reader's rate.
+            let begin_ns = rows.last().map_or(due_ns, |row| row.second_ns.max(due_ns));
+            due_ns = self.slow.map_or(0, |slow| slow.next_ns(due_ns, begin_ns, came));
+            if let Err(cause) = stage.tables.udp.append(&rows) {
+                error = Some(cause.to_string());
+                break;
+            }
+        }
+        FlowEnd {
+            packets_received: Some(packets),
+            bytes_received: Some(bytes),
+            classes,
+            error: error.filter(|_| !self.switch.halted()),
+            ..FlowEnd::default()
+        }
+    }
+
+    /// What the reader takes when it comes.
+    fn take(&self) -> std::io::Result<Vec<socket::Received>> {
+        let Some(slow) = self.slow else { return socket::receive_batch(&self.socket, BATCH) };
+        if slow.every_ns.is_none() {
+            return socket::receive_first(&self.socket, slow.most);
+        }
+        let mut taken = Vec::new();
+        loop {
+            let count = BATCH.min(slow.most - taken.len());
+            let some = socket::receive_waiting(&self.socket, count)?;
+            let last = some.len() < count || taken.len() + some.len() == slow.most;
+            taken.extend(some);
+            if last {
+                return Ok(taken);
+            }
+        }
+    }
+
+    fn rows(&self, batch: &[socket::Received], clock: Clock, offset_ns: i64) -> Vec<Row> {
+        let row = |packet: &socket::Received| {
+            let (flow, seq, tx_ns) = read_header(packet)?;
+            let rx_ns = clock.since_start(packet.realtime_ns? - offset_ns);
+            (flow == self.flow).then_some(Row { flow, seq: seq as u32, first_ns: tx_ns, second_ns: rx_ns })
+        };
+        batch.iter().filter_map(row).collect()
+    }
+
+    /// Counts this flow's datagrams by the traffic class in which they came.
+    fn count_classes(&self, batch: &[socket::Received], classes: &mut BTreeMap<u8, u64>) {
+        let own =
+            |packet: &&socket::Received| read_header(packet).is_some_and(|(flow, ..)| flow == self.flow);
+        for class in batch.iter().filter(own).filter_map(|packet| packet.class) {
+            *classes.entry(class).or_default() += 1;
+        }
+    }
+}
