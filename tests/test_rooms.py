@@ -134,3 +134,6 @@ def test_results_are_seen_by_git_only_where_their_folder_was_there(
     assert sorted(str(path) for path in Path().rglob("*")) == [
         "elsewhere", "elsewhere/one", "results", "results/a", "results/a/1", "results/a/2",
     ]  # fmt: skip
+    for _ in range(2):
+        rooms.open_results(Path("elsewhere/two"), unseen=True)
+        assert [path.name for path in Path("elsewhere/two").iterdir()] == [".gitignore"]

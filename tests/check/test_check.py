@@ -179,6 +179,9 @@ def test_a_kernel_that_runs_nothing_with_sanitizers_has_found_nothing_good(watch
     found = judged(watched, lab=complaining({"80", "90"}, all_of_them), sanitizers=("kasan",))
     assert (found["verdict"], found["exit"]) == ("invalid", 4)
     assert found["sentence"].startswith("Invalid: with kasan nothing can be judged: fake, cc=")
+    # Kernels that start for nothing are of no use, the base's with sanitizers is none either.
+    assert not [one.name for one in kernels.installed() if one.is_variant]
+    assert len(kernels.installed()) == 2
 
 
 def test_a_clean_tree_is_judged_by_its_last_commit(tree: Path) -> None:
@@ -265,6 +268,26 @@ def test_a_change_with_which_the_kernel_does_not_start_is_told_in_the_kernels_wo
     (tree / "one.c").write_text(BODY.format(83))
     found = judged(tree, lab=FakeLab(nothing))
     assert (found["verdict"], found["exit"]) == ("invalid", 4)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("one.c:1:2: error: 'x' undeclared\n  1 | x", "one.c:1:2: error: 'x' undeclared"),
+        (
+            "ld: one.o: in function `a':\n one.c:(.text+0x1): undefined reference to `b'\ncollect2: error: ld",
+            "one.c:(.text+0x1): undefined reference to `b'",
+        ),
+        (
+            "make[4]: *** No rule to make target 'net/one.o', needed by 'net/built-in.a'.  Stop.",
+            "No rule to make target 'net/one.o', needed by 'net/built-in.a'.  Stop.",
+        ),
+        ("make: *** [/linux/Makefile:1: linux] Error 2", "[/linux/Makefile:1: linux] Error 2"),
+    ],
+)
+def test_why_it_does_not_build_is_told_by_the_line_that_says_so(said: str, told: str) -> None:
+    found = {"verdict": "broken", "reason": f"make: build failed (exit 2):\n  {said}", "change": []}
+    assert sentence(found) == f"It does not build: {told}"
 
 
 def known(*cells: str) -> Reach:

@@ -142,9 +142,7 @@ def check(
 def _begin(folder: Path) -> None:
     """Make the folder of the results, unseen by git: it may lie in the very tree that is checked."""
     try:
-        rooms.open_results(folder)
-        if not (folder / ".gitignore").exists():
-            rooms.put(folder / ".gitignore", b"*\n")
+        rooms.open_results(folder, unseen=True)
     except OSError as error:
         raise UsageError(f"the results cannot be written: {error.strerror}", where=str(folder)) from error
 
@@ -349,6 +347,9 @@ class _Going:
         document = output.write(made, folder)
         if why := telling.start(made):
             self.dead.add(candidate.folder.name)
+        if watched:  # without sanitizers both are known to run
+            sides = ((base, made.base), (candidate, made.candidate))
+            self.dead |= {kernel.folder.name for kernel, side in sides if telling.is_dead(side)}
         differ = sum(not cell.identical for cell in made.cells)
         found: dict[str, Any] = {
             "verdict": made.verdict, "exit": made.exit, "report": str(folder / "report.html"),

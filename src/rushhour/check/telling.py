@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from rushhour.packetdrill.comparing import WORDS
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from rushhour.check.reach import Reach
     from rushhour.packetdrill.pairs import Compared
     from rushhour.verdict.judging import Verdict
+    from rushhour.verdict.side import Side
 
 RANK = {word: place for place, word in enumerate((*reversed(ORDER), "unexercised", "broken"))}
 """How bad a word is: the larger, the worse."""
@@ -24,6 +26,7 @@ RANK = {word: place for place, word in enumerate((*reversed(ORDER), "unexercised
 _OF_SCRIPTS = {"departs": "worse", "skipped": "invalid"}
 RANK["unexercised"] = RANK["inconclusive"]
 RANK["broken"] = RANK["worse"]
+_OF_MAKE = re.compile(r"^make(?:\[\d+\])?: \*\*\* ")
 _MOST_LINES = 6
 _MOST_FUNCTIONS = 8
 
@@ -99,6 +102,12 @@ def start(made: Verdict) -> str:
     if not tried or tried[0].kind not in KERNELS_FAULT or not all(t.ran for t in made.base.trials()):
         return ""
     return of_failure(tried[0].error).removeprefix("the virtual kernel did not start: ")
+
+
+def is_dead(side: Side) -> bool:
+    """Whether a kernel ended, by itself, whatever it was started for."""
+    tried = list(side.trials())
+    return bool(tried) and not any(one.ran for one in tried) and tried[0].kind in KERNELS_FAULT
 
 
 def scripts(made: Compared) -> dict[str, Any]:
@@ -249,8 +258,12 @@ def spans(lines: Sequence[int]) -> str:
 
 
 def _first_fault(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines()]
-    return next((line for line in lines if "error" in line), lines[0] if lines else "no reason given")
+    """The line that says why: the compiler's, the linker's, make's; not the one that says that it failed."""
+    lines = [_OF_MAKE.sub("", line.strip()) for line in text.splitlines()]
+    causes = [line for line in lines if "error" in line and not line.startswith("collect2:")]
+    causes += [line for line in lines if "undefined reference" in line or "No rule to make" in line]
+    ends = [line for line in lines if not line.endswith(":")]
+    return next(iter([*causes, *ends, *lines]), "no reason given")
 
 
 def _count(number: int, word: str) -> str:

@@ -113,19 +113,24 @@ def take_place(folder: Path, target: Path) -> None:
             folder.rename(target)
 
 
-def open_results(folder: Path) -> None:
+def open_results(folder: Path, *, unseen: bool = False) -> None:
     """Make a folder for results, and those above it; git does not see `results/` if it is made now.
 
     The user may be in a clone of something else, of the kernel for example. A `results/` that is there is
     the user's, and stays as it is.
+
+    Args:
+        folder: The folder.
+        unseen: Git does not see the folder either, wherever it is.
 
     Raises:
         OSError: it cannot be made.
     """
     new = folder.parts[:1] == RESULTS.parts and not RESULTS.exists()
     folder.mkdir(parents=True, exist_ok=True)
-    if new:
-        put(RESULTS / ".gitignore", b"*\n")
+    for place in ([RESULTS] if new else []) + ([folder] if unseen else []):
+        if not (place / ".gitignore").exists():
+            put(place / ".gitignore", b"*\n")
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from rushhour.lab.kernel import (
     image,
     objects,
     process,
+    reuse,
     said,
     seed,
     sources,
@@ -190,6 +191,7 @@ def _make(found: sources.Source, wanted: training.Wanted, held: _Held, asked: _A
     if archive and not store.cache("sources", key).is_dir():
         tell(Step(f"unpacking {archive.name}"))
     (store.cache("build", found.key) / objects.BUILT).unlink(missing_ok=True)
+    again = reuse.Reuse(found, lambda text: tell(Step(text)))
     tree = found.directory()
     held.let_go_of_source()  # so that another variant of it can be built meanwhile
     afresh = not store.cache("build", found.key).exists()
@@ -200,8 +202,11 @@ def _make(found: sources.Source, wanted: training.Wanted, held: _Held, asked: _A
     make = Make(tree, place, log, held.tree, found.given.sanitizers if found.given else ())
     lacking = _lacking(make.configure(), found, tree)
     training.put_back(place)
+    objects.drop_orphans(place, tree)
+    again.put(lambda text: tell(Step(text)))
     with said.of(found, tree):
         made = make.compile(_counter(place, tell), training.ready(make, wanted))
+    again.keep()
     trained = training.train(make, wanted, tell)
     if not trained.objects:
         (place / objects.BUILT).touch()

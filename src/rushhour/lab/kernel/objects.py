@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 BUILT = "built"
 """In a build directory: its last build came to its end."""
+_SOURCE = re.compile(r"^source_\S+ := (\S+)$", re.MULTILINE)
 _COMMAND = re.compile(r"^savedcmd_\S+ := (gcc .*)$", re.MULTILINE)
 
 
@@ -61,6 +62,22 @@ def same_code(repository: Path, base: str, texts: Mapping[str, tuple[str, str]])
             except KernelError:
                 return None  # make tells it better
     return all(len(both) == 1 for both in objects.values())
+
+
+def drop_orphans(place: Path, tree: Path) -> None:
+    """Remove the objects of a build directory whose source is gone: make would link them for ever.
+
+    It asks for no rule of what is there, so that a file that is removed, or renamed, and still asked for by
+    its makefile would build here, and nowhere else.
+    """
+    for note in place.rglob(".*.o.cmd"):
+        made = note.with_name(note.name[1:].removesuffix(".cmd"))
+        likely = (tree / made.relative_to(place)).with_suffix(".c")
+        if likely.exists() or not made.exists():
+            continue
+        source = _SOURCE.search(note.read_text(errors="surrogateescape"))
+        if source and not (place / source[1]).exists():
+            made.unlink()
 
 
 def _command(place: Path, tree: Path, path: str, strange: set[str]) -> tuple[str, list[str]] | None:

@@ -20,7 +20,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rushhour.lab.kernel import config, git, objects, store, training, workcopy
+from rushhour.lab.kernel import config, git, objects, reuse, store, training, workcopy
 from rushhour.lab.kernel.make import FRAGMENT
 from rushhour.lab.kernel.sanitizers import options_of, part_of
 
@@ -139,7 +139,7 @@ def _copy_build(neighbour: _Neighbour, tree: Path, place: Path) -> None:
     ]
     with store.scratch(place) as room:
         copy = room / "build"
-        shutil.copytree(neighbour.place, copy, symlinks=True)
+        shutil.copytree(neighbour.place, copy, symlinks=True, ignore=shutil.ignore_patterns(reuse.SHELF))
         for name in _FOREIGN:
             (copy / name).unlink(missing_ok=True)
         training.put_back(copy)

@@ -1,0 +1,79 @@
+"""What a compiler makes code of, in a preprocessed file: the same text gives the same code.
+
+Left out is what gives none: inline functions that nothing calls, which are most of what headers hold, and
+assertions about constants. They can be wrong all the same, and are told apart as pieces, so that of each
+new one some file is compiled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_FUNCTION = re.compile(rb"^static inline\b[^;{}=]*\([^;{}]*\{\n(?:.*\n)*?\}\n", re.MULTILINE)
+_ASSERTION = re.compile(rb"^_Static_assert\(.*\);\n", re.MULTILINE)
+_ATTRIBUTE = re.compile(rb"\b__attribute__\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)")
+_NAME = re.compile(rb"static inline[\w\s*]*?\b(\w+)\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\s*")
+# Attributes with which a function is code although nothing calls it.
+_KEPT = (b"__used__", b"constructor", b"destructor", b"section", b"alias")
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The hash of what becomes code, and the hashes of the pieces that do not."""
+
+    code: str
+    pieces: frozenset[str]
+
+
+def seen(text: bytes, command: Iterable[bytes] = ()) -> Seen:
+    """What is seen of a preprocessed text that a command compiles."""
+    rest: list[bytes] = []
+    functions: list[tuple[bytes, bytes]] = []
+    end = 0
+    for match in _FUNCTION.finditer(text):
+        name = _name_of(match[0])
+        if name:
+            rest.append(text[end : match.start()])
+            functions.append((name, match[0]))
+            end = match.end()
+    outside = b"".join([*rest, text[end:]])
+    asserted = _ASSERTION.findall(outside)
+    outside = _ASSERTION.sub(b"", outside)
+    used = _used(outside, functions)
+    total = hashlib.sha256(b"\0".join([*command, outside]))
+    for name, body in functions:
+        if name in used:
+            total.update(body)
+    unused = (body for name, body in functions if name not in used)
+    pieces = frozenset(hashlib.blake2b(one, digest_size=8).hexdigest() for one in (*unused, *asserted))
+    return Seen(total.hexdigest(), pieces)
+
+
+def _name_of(function: bytes) -> bytes | None:
+    """The name of an inline function; None if it is code in any case, or the head is not understood."""
+    head = function[: function.index(b"{")]
+    if any(word in head for word in _KEPT):
+        return None
+    name = _NAME.fullmatch(_ATTRIBUTE.sub(b"", head))
+    return name[1] if name else None
+
+
+def _used(outside: bytes, functions: list[tuple[bytes, bytes]]) -> set[bytes]:
+    """The functions that are named outside of all, or by one that is."""
+    bodies: dict[bytes, list[bytes]] = {}
+    for name, body in functions:
+        bodies.setdefault(name, []).append(body)
+    used: set[bytes] = set()
+    new = bodies.keys() & set(_WORD.findall(outside))
+    while new:
+        used |= new
+        named = {word for name in new for body in bodies[name] for word in _WORD.findall(body)}
+        new = (bodies.keys() & named) - used
+    return used

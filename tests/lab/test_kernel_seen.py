@@ -1,0 +1,65 @@
+"""What of a preprocessed file becomes code."""
+
+import pytest
+
+from rushhour.lab.kernel.seen import seen
+
+HEAD = "static inline __attribute__((__gnu_inline__)) __attribute__((__unused__)) "
+TEXT = f"""\
+struct sock {{
+ int window;
+}};
+{HEAD}int deep(int x)
+{{
+ return x + 1;
+}}
+{HEAD}struct sock *called(struct sock *sk, int x)
+{{
+ sk->window = deep(x);
+ return sk;
+}}
+{HEAD}int idle(int x)
+{{
+ if (x) {{
+  x = 2;
+ }}
+ return x + 1;
+}}
+static inline __attribute__((__used__)) int held(int x)
+{{
+ return x + 1;
+}}
+{HEAD}void idle_too(void) {{ }}
+_Static_assert(sizeof(struct sock) == 4, "size");
+void code(struct sock *sk)
+{{
+ called(sk, 3);
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("x = 2", "x = 3", True),  # nobody calls it
+        ("== 4", "== 5", True),
+        ("deep(int x)\n{\n return x + 1", "deep(int x)\n{\n return x + 2", False),  # called by one that is
+        ("sk->window = deep(x)", "sk->window = 2 * deep(x)", False),
+        ("held(int x)\n{\n return x + 1", "held(int x)\n{\n return x + 2", False),
+        ("void) { }", "void) { ; }", False),  # of one line: it is not looked into
+        ("called(sk, 3)", "called(sk, 4)", False),
+        ("called(sk, 3)", "called(sk, idle(3))", False),
+        ("int window", "long window", False),
+        (f"{HEAD}int idle(", f"{HEAD}typeof(int) idle(", False),  # a head that is not understood
+    ],
+)
+def test_what_becomes_code(old: str, new: str, same: bool) -> None:
+    assert TEXT.count(old) == 1
+    before, after = seen(TEXT.encode()), seen(TEXT.replace(old, new).encode())
+    assert (before.code == after.code) is same
+    if same:
+        assert len(after.pieces - before.pieces) == 1, "the piece that is new has to be compiled"
+
+
+def test_the_command_counts() -> None:
+    assert seen(TEXT.encode(), [b"-O2"]).code != seen(TEXT.encode(), [b"-O1"]).code
