@@ -275,7 +275,7 @@ def test_a_change_with_which_the_kernel_does_not_start_is_told_in_the_kernels_wo
     [
         ("one.c:1:2: error: 'x' undeclared\n  1 | x", "one.c:1:2: error: 'x' undeclared"),
         (
-            "ld: one.o: in function `a':\n one.c:(.text+0x1): undefined reference to `b'\ncollect2: error: ld",
+            "ld: one.o: in function `a':\n one.c:(.text+0x1): undefined reference to `b'\ncollect2: error",
             "one.c:(.text+0x1): undefined reference to `b'",
         ),
         (

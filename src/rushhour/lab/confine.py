@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rushhour.errors import LabError, UsageError
 from rushhour.files import rooms
+from rushhour.files.regular import read_regular
 from rushhour.lab.base import CancelledError
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from rushhour.lab.terminal import Terminal
 
 PREFIX = ".sandbox-"
+_SIGN_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,15 @@ class Sandbox:
     def begun(self) -> bool:
         """Whether the agent has begun its work: it makes the folder of its tables first."""
         return (self.out / "raw").exists()
+
+    @property
+    def reached_s(self) -> float | None:
+        """Virtual time since the start, in seconds, of the agent's last sign of life; None before it."""
+        try:
+            sign = read_regular(self.out / "progress", 64)
+        except OSError:
+            return None
+        return int.from_bytes(sign, "little", signed=True) / 1e9 if len(sign) == _SIGN_BYTES else None
 
     def __enter__(self) -> Self:
         """Use the sandbox."""

@@ -62,7 +62,7 @@ _MEANINGS = {
         "shorten the scenario, or allow more with RUSHHOUR_TIMEOUT (seconds)",
     ),
     "stall": (
-        "virtual time stood still: the guest spins, or waits for nothing",
+        "virtual time stood still{at}: the guest spins, or waits for nothing",
         "if the machine is very busy, allow more with RUSHHOUR_STALL (seconds)",
     ),
     "flood": ("the virtual kernel flooded its console", "see what it repeats"),
@@ -124,7 +124,13 @@ def last_lines(path: Path, count: int = LINES) -> list[str]:
 
 
 def explain(
-    ending: Ending, console: Path, where: str, *, native: bool = False, begun: bool = True
+    ending: Ending,
+    console: Path,
+    where: str,
+    *,
+    native: bool = False,
+    begun: bool = True,
+    reached_s: float | None = None,
 ) -> LabError:
     """The error that an end other than the orderly one deserves, with the last console lines.
 
@@ -134,6 +140,7 @@ def explain(
         where: The run.
         native: It was the agent alone, without a virtual kernel.
         begun: The agent was at work. A kernel that ends before may be at fault, or the machine.
+        reached_s: Virtual time since the start, as the agent gave its last sign of life.
     """
     lines = last_lines(console)
     said = "\n".join(f"    {line}" for line in lines) or "    (nothing)"
@@ -145,7 +152,8 @@ def explain(
         late = "slow" if ending.reason in _HANGS else "start"
         reason = "host" if refused else late
     message, hint = _NATIVE.get(reason, _NATIVE["killed"]) if native else _MEANINGS[reason]
-    message = message.format(ending=ending)
+    at = "" if reached_s is None else f" {reached_s:g} s after the start"
+    message = message.format(ending=ending, at=at)
     said = f"{message}; its last console lines:\n{said}"
     if native or not own or no_memory or reason == "host":
         return LabError(said, where=where, hint=hint, machine=no_memory or not native)

@@ -36,7 +36,9 @@ def result_of(ending: Ending, sandbox: Sandbox, where: str, *, native: bool = Fa
     ended = ending.reason == "done" or (native and ending.reason == "killed" and ending.signal is None)
     if not ended or result.is_symlink() or not result.is_file():
         console.check_room(sandbox.out)
-        raise console.explain(ending, sandbox.console, where, native=native, begun=sandbox.begun)
+        raise console.explain(
+            ending, sandbox.console, where, native=native, begun=sandbox.begun, reached_s=sandbox.reached_s
+        )
     report = read_json(result)
     if report.get("ok") is not True:
         console.check_room(sandbox.out)
