@@ -21,6 +21,7 @@ struct sock {{
 {HEAD}int idle(int x)
 {{
  if (x) {{
+ int __UNIQUE_ID_x_12 = x;
   x = 2;
  }}
  return x + 1;
@@ -59,6 +60,13 @@ def test_what_becomes_code(old: str, new: str, same: bool) -> None:
     assert (before.code == after.code) is same
     if same:
         assert len(after.pieces - before.pieces) == 1, "the piece that is new has to be compiled"
+
+
+def test_what_is_counted_is_no_matter() -> None:
+    assert seen(TEXT.replace("x_12", "x_13").encode()) == seen(TEXT.encode())
+    named = TEXT.replace("called(sk, 3)", "int __UNIQUE_ID_y_7 = 3; called(sk, __UNIQUE_ID_y_7)")
+    assert seen(named.replace("y_7", "y_8").encode()).code == seen(named.encode()).code
+    assert seen(named.replace("y_7", "z_7").encode()).code != seen(named.encode()).code
 
 
 def test_the_command_counts() -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from rushhour.verdict.side import Side, SideCell
+    from rushhour.verdict.side import Key, Side, SideCell
 
 WHOLE = 1000
 """Cells of which `verdict.json` has every quantity, the worst first; of others it has those that decided."""
@@ -140,17 +140,23 @@ def _examined(before: SideCell, after: SideCell, rule: Rule, *, virtual: bool) -
     return found
 
 
-def count_as_failed(base: Side, candidate: Side, before: SideCell, after: SideCell) -> None:
-    """What the base ran and the candidate cannot, which was configured the same: the kernel lost it."""
+def as_failed(base: Side, candidate: Side, key: Key) -> SideCell:
+    """The candidate's cell; as one that failed, where the base ran what the candidate refuses.
+
+    Both were configured the same: so the kernel lost it.
+    """
+    before, after = base.cells[key], candidate.cells[key]
     if not after.skipped or before.skipped:
-        return  # before the kernels are asked for: that looks through all runs of a side
+        return after  # before the kernels are asked for: that looks through all runs of a side
     configured = [(side.fact("kernel") or {}).get("config_sha256") for side in (base, candidate)]
     if configured[0] is None or configured[0] != configured[1]:
-        return
-    for seed, trial in before.trials.items():
-        lost = Trial(seed, trial.repetition, error=after.skipped, kind=LOST, valid=False)
-        after.trials.setdefault(seed, lost)
-    after.skipped = None
+        return after
+    lost = {
+        seed: Trial(seed, trial.repetition, error=after.skipped, kind=LOST, valid=False)
+        for seed, trial in before.trials.items()
+        if seed not in after.trials
+    }
+    return replace(after, trials={**after.trials, **lost}, skipped=None)
 
 
 def pair(base: Side, candidate: Side) -> tuple[list[tuple[SideCell, SideCell]], list[Missing]]:
@@ -162,11 +168,10 @@ def pair(base: Side, candidate: Side) -> tuple[list[tuple[SideCell, SideCell]], 
     pairs: list[tuple[SideCell, SideCell]] = []
     missing: list[Missing] = []
     for key, before in base.cells.items():
-        after = candidate.cells.get(key)
-        if after is None:
+        if key not in candidate.cells:
             missing.append(Missing(before.scenario, before.label, f"{candidate.name} has no such cell"))
             continue
-        count_as_failed(base, candidate, before, after)
+        after = candidate.cells[key] = as_failed(base, candidate, key)
         if before.skipped or after.skipped:
             missing.append(_skipped(before, after, base.name, candidate.name))
         else:

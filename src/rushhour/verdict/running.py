@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from rushhour.errors import GuestError
 from rushhour.verdict.cell import CellVerdict, Examined, examine
 from rushhour.verdict.compared import questions
-from rushhour.verdict.judging import Missing, conclude_all, count_as_failed
+from rushhour.verdict.judging import Missing, as_failed, conclude_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -104,9 +104,9 @@ class Bench:
 
     def _there(self, task: Task) -> bool:
         """Whether both sides ran the cell: skipped and given up ones are not compared."""
-        before, after = self._sides(task)
-        count_as_failed(self.base.side, self.candidate.side, before, after)
-        return all(side.trials and not side.skipped for side in (before, after))
+        base, candidate = self.base.side, self.candidate.side
+        candidate.cells[task.key] = as_failed(base, candidate, task.key)
+        return all(side.trials and not side.skipped for side in self._sides(task))
 
     def _settled(self, task: Task) -> bool:
         found = self._examine(task)

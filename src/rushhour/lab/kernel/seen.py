@@ -2,7 +2,8 @@
 
 Left out is what gives none: inline functions that nothing calls, which are most of what headers hold, and
 assertions about constants. They can be wrong all the same, and are told apart as pieces, so that of each
-new one some file is compiled.
+new one some file is compiled. Names that the kernel's macros make with a counter are the same whatever it
+stands at: they are local, and which file counts how far is no matter.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ _ATTRIBUTE = re.compile(rb"\b__attribute__\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))
 _NAME = re.compile(rb"static inline[\w\s*]*?\b(\w+)\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\s*")
 # Attributes with which a function is code although nothing calls it.
 _KEPT = (b"__used__", b"constructor", b"destructor", b"section", b"alias")
+_COUNTED = re.compile(rb"\b(__UNIQUE_ID_\w*?|__compiletime_assert_)\d+\b")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
 
@@ -34,6 +36,7 @@ class Seen:
 
 def seen(text: bytes, command: Iterable[bytes] = ()) -> Seen:
     """What is seen of a preprocessed text that a command compiles."""
+    text = _COUNTED.sub(rb"\1", text)
     rest: list[bytes] = []
     functions: list[tuple[bytes, bytes]] = []
     end = 0
