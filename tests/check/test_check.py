@@ -290,6 +290,14 @@ def test_why_it_does_not_build_is_told_by_the_line_that_says_so(said: str, told:
     assert sentence(found) == f"It does not build: {told}"
 
 
+def test_new_warnings_are_told_with_the_verdict() -> None:
+    found = {"verdict": "same", "numbers": True, "image": "same", "change": [], "warnings": ["a.c: unused x"]}
+    said = "Same: it compiles to the same code; only numbers of lines in warnings may differ."
+    assert sentence(found) == f"{said} The compiler warns: a.c: unused x."
+    found["warnings"] = ["a.c: unused x", "a.c: unused y"]
+    assert sentence(found) == f"{said} The compiler warns: a.c: unused x (and 1 more)."
+
+
 def known(*cells: str) -> Reach:
     """An index in which these algorithms' cells execute what differs."""
     keys = frozenset(key_of("fake", {"cc": cc}) for cc in cells)

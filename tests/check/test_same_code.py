@@ -52,7 +52,8 @@ def told(tree: Path, text: str, path: str = FILE) -> bool | None:
     base = git(tree, "rev-parse", "HEAD")
     (tree / path).parent.mkdir(exist_ok=True)
     (tree / path).write_text(text)
-    return compiles_to_the_same(tree / ".git", between(tree, base, commit(tree, "other")))
+    found = compiles_to_the_same(tree / ".git", between(tree, base, commit(tree, "other")))
+    return None if found is None else found.same
 
 
 @pytest.mark.parametrize(
@@ -86,3 +87,18 @@ def test_what_the_build_directory_does_not_tell(tree: Path) -> None:
     (place / BUILT).unlink()
     assert told(tree, TEXT.replace("round", "way")) is None
     assert not list(place.parent.glob(".tmp*"))
+
+
+def test_what_the_compiler_newly_warns_of_is_told(tree: Path) -> None:
+    for note in (store.cache("build", "any").parent).rglob(".one.o.cmd"):
+        note.write_text(note.read_text().replace(" -O2 ", " -O2 -Wall "))
+    base = commit(tree, "warns", **{"net/ipv4/one__c": TEXT.replace("int round", "int old; int round")})
+    after = TEXT.replace("int round", "int old, new; int round")
+    found = compiles_to_the_same(
+        tree / ".git", between(tree, base, commit(tree, "more", **{"net/ipv4/one__c": after}))
+    )
+    assert found is not None
+    assert found.same
+    assert len(found.warnings) == 1
+    assert found.warnings[0].startswith(f"{FILE}: unused variable ")
+    assert "new" in found.warnings[0]

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rushhour.coverage.index import Index
     from rushhour.lab.base import Lab
     from rushhour.lab.kernel import Kernel
+    from rushhour.lab.kernel.objects import Told
     from rushhour.running.conductor import Watch
     from rushhour.running.executor import Executor
 
@@ -229,7 +230,7 @@ class _Going:
     tell: Tell
     note: Tell
     scripts: pairs.Scripts | None = None
-    told: dict[Change, bool] = field(default_factory=dict)
+    told: dict[Change, Told] = field(default_factory=dict)
     dead: set[str] = field(default_factory=set)
 
     def find_scripts(self) -> None:
@@ -255,6 +256,8 @@ class _Going:
         for line in telling.files(found["change"]):
             self.note(f"  {line}")
         found |= self._found(change, reached)
+        if change in self.told and self.told[change].warnings:
+            found["warnings"] = [*self.told[change].warnings]
         found["elapsed_s"] = round(clock.monotonic() - begin, 1)
         found["sentence"] = telling.commit(found)
         if self.several:
@@ -287,7 +290,7 @@ class _Going:
             if told is None:
                 return False
             self.told[change] = told
-        return self.told[change]
+        return self.told[change].same
 
     def _ran(self, change: Change, base: Kernel, candidate: Kernel, reached: Reach) -> dict[str, Any]:
         """What came of the cells, of packetdrill's scripts, of sanitizers."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rushhour.check.reach import is_no_part
 from rushhour.check.tokens import renumbered
 from rushhour.lab.kernel import git
-from rushhour.lab.kernel.objects import same_code
+from rushhour.lab.kernel.objects import Told, same_code
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rushhour.check.change import Change
 
 
-def compiles_to_the_same(repository: Path, change: Change) -> bool | None:
+def compiles_to_the_same(repository: Path, change: Change) -> Told | None:
     """Whether all C files that differ compile to the same code but for numbers of lines; None if unknown.
 
     The kernel says such numbers in warnings. In what is compared here, lines that stay have the base's.

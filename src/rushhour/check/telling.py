@@ -149,7 +149,15 @@ def commit(found: Mapping[str, Any]) -> str:
         said += _too_new(drilled.get("newer", 0))
     if watched := found.get("sanitizers"):
         said = _with_sanitizers(said, watched)
-    return said
+    return f"{said}{_warned(found.get('warnings', ()))}"
+
+
+def _warned(warnings: Sequence[str]) -> str:
+    """What the compiler warns of, and did not before."""
+    if not warnings:
+        return ""
+    more = f" (and {len(warnings) - 1} more)" if len(warnings) > 1 else ""
+    return f" The compiler warns: {warnings[0]}{more}."
 
 
 def _with_sanitizers(said: str, watched: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ import os
 import re
 import shlex
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -25,10 +26,19 @@ if TYPE_CHECKING:
 BUILT = "built"
 """In a build directory: its last build came to its end."""
 _SOURCE = re.compile(r"^source_\S+ := (\S+)$", re.MULTILINE)
+_WARNING = re.compile(r": warning: (.*)")
 _COMMAND = re.compile(r"^savedcmd_\S+ := (gcc .*)$", re.MULTILINE)
 
 
-def same_code(repository: Path, base: str, texts: Mapping[str, tuple[str, str]]) -> bool | None:
+@dataclass(frozen=True)
+class Told:
+    """What compiling tells of texts: whether all give the same code, and what the compiler newly warns of."""
+
+    same: bool
+    warnings: tuple[str, ...] = ()
+
+
+def same_code(repository: Path, base: str, texts: Mapping[str, tuple[str, str]]) -> Told | None:
     """Whether all these files compile to the same code; None if it cannot be told.
 
     Args:
@@ -56,12 +66,17 @@ def same_code(repository: Path, base: str, texts: Mapping[str, tuple[str, str]])
                 for side, text in enumerate(texts[path])
             ]
             try:
-                objects: dict[str, set[bytes]] = {}
-                for path, one in made:
-                    objects.setdefault(path, set()).add(one.result())
+                done = [(path, *one.result()) for path, one in made]
             except KernelError:
                 return None  # make tells it better
-    return all(len(both) == 1 for both in objects.values())
+    both = [*zip(done[::2], done[1::2], strict=True)]
+    warnings = [
+        f"{path}: {text}"
+        for (_, _, before), (path, _, after) in both
+        for text in dict.fromkeys(after)
+        if text not in before
+    ]
+    return Told(all(before[1] == after[1] for before, after in both), tuple(warnings))
 
 
 def drop_orphans(place: Path, tree: Path) -> None:
@@ -96,9 +111,10 @@ def _command(place: Path, tree: Path, path: str, strange: set[str]) -> tuple[str
     return f'# 1 "{source}"\n', [*kept, "-iquote", str((tree / path).parent), "-x", "c", "-"]
 
 
-def _object(command: tuple[str, list[str]], place: Path, target: Path, text: str) -> bytes:
-    """The object of a text, without names that nothing outside needs: the compiler numbers some of them."""
+def _object(command: tuple[str, list[str]], place: Path, target: Path, text: str) -> tuple[bytes, list[str]]:
+    """The object of a text, without names that nothing outside needs (the compiler numbers some); warnings."""
     head, words = command
-    process.answer([*words, "-o", str(target)], text=head + text, cwd=place)
+    said: list[str] = []
+    process.answer([*words, "-o", str(target)], text=head + text, cwd=place, said=said)
     process.answer(["strip", "--strip-unneeded", str(target)])
-    return target.read_bytes()
+    return target.read_bytes(), _WARNING.findall("".join(said))

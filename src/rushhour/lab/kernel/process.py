@@ -40,6 +40,7 @@ def answer(
     extra: Mapping[str, str] | None = None,
     text: str | None = None,
     cwd: Path | None = None,
+    said: list[str] | None = None,
 ) -> str:
     """The standard output of a short command; `default` instead if it is given and the command fails.
 
@@ -49,6 +50,7 @@ def answer(
         extra: additions to the environment.
         text: what the command reads; nothing if not given.
         cwd: where it runs, instead of here.
+        said: gets what the command writes to standard error.
 
     Raises:
         KernelError: the command failed and there is no default.
@@ -67,8 +69,10 @@ def answer(
     except (OSError, subprocess.CalledProcessError) as fault:
         if default is not None:
             return default
-        said = getattr(fault, "stderr", None) or str(fault)
-        raise KernelError(f"{command[0]} failed: {said.strip()}") from fault
+        why = getattr(fault, "stderr", None) or str(fault)
+        raise KernelError(f"{command[0]} failed: {why.strip()}") from fault
+    if said is not None:
+        said.append(done.stderr)
     return done.stdout
 
 
