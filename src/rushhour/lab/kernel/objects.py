@@ -112,7 +112,7 @@ def _command(place: Path, tree: Path, path: str, strange: set[str]) -> tuple[str
 
 
 def _object(command: tuple[str, list[str]], place: Path, target: Path, text: str) -> tuple[bytes, list[str]]:
-    """The object of a text, without names that nothing outside needs (the compiler numbers some); warnings."""
+    """The object of a text, without names that nothing outside needs (some are numbered); its warnings."""
     head, words = command
     said: list[str] = []
     process.answer([*words, "-o", str(target)], text=head + text, cwd=place, said=said)
