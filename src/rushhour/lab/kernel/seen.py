@@ -26,9 +26,8 @@ _KEPT = (b"__used__", b"constructor", b"destructor", b"section", b"alias")
 # Two expressions, for each begins with what can be looked for fast: texts have 5 MB.
 _COUNTED = (re.compile(rb"(__UNIQUE_ID_\w*?)\d+\b"), re.compile(rb"(__compiletime_assert_)\d+\b"))
 # What is in no word, as a blank.
-_BLANK = bytes(
-    code if (chr(code).isalnum() and code < 128) or code == ord("_") else 32 for code in range(256)
-)
+_IN_WORDS = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
+_BLANK = bytes(code if code in _IN_WORDS else 32 for code in range(256))
 
 
 @dataclass(frozen=True)
