@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -60,8 +61,8 @@ def seen(text: bytes, command: Iterable[bytes] = ()) -> Seen:
         if name in used:
             total.update(body)
     unused = (body for name, body in functions if name not in used)
-    pieces = frozenset(hashlib.blake2b(one, digest_size=8).hexdigest() for one in (*unused, *asserted))
-    return Seen(total.hexdigest(), pieces)
+    pieces = (hashlib.blake2b(one, digest_size=8).hexdigest() for one in (*unused, *asserted))
+    return Seen(total.hexdigest(), frozenset(map(sys.intern, pieces)))  # hundreds of files have the same
 
 
 @lru_cache(maxsize=1 << 15)  # a hundred files include the same headers
