@@ -121,6 +121,17 @@ def test_what_a_failed_build_left_is_not_taken_for_what_it_is_not(tree: Path) ->
     assert build(tree, from_nothing=True, notes="")[1] == image
 
 
+def test_what_other_flags_made_is_not_taken(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another version of this program may share the cache."""
+    build(tree)
+    with monkeypatch.context() as other:
+        other.setattr("rushhour.lab.kernel.make.FLAGS", ("KCFLAGS=-O2",))
+        build(tree, all__h=HEADER.replace("3", "5"))
+    build(tree, all__h=HEADER, notes="")
+    image = build(tree, all__h=HEADER.replace("3", "5"), notes="x")[1]
+    assert build(tree, from_nothing=True, notes="y")[1] == image
+
+
 def test_a_file_that_is_gone_and_asked_for_does_not_build(tree: Path) -> None:
     """Its object lies there from before, and make would take it."""
     build(tree)

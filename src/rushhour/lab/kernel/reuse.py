@@ -172,7 +172,9 @@ class Reuse:
         return place.is_file() and self._newest(user) <= place.stat().st_mtime_ns
 
     def _is_true(self, user: _User) -> bool:
-        """Whether an object is of what was seen: no file that it reads was made since."""
+        """Whether an object is of what was seen: by that command, and no file that it reads is younger."""
+        if f"{user.head}{user.command}\n" not in user.note.read_text(errors="surrogateescape"):
+            return False
         generated = self._place / "include/generated/autoconf.h"
         last = generated.stat().st_mtime_ns if generated.exists() else 0
         return max(self._newest(user), last) <= self._begun
