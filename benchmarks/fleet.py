@@ -18,7 +18,7 @@ from .cells import EMPTY
 from .measure import Figure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rushhour.running.batch import Batch
 
@@ -28,8 +28,13 @@ _DASK = [sys.executable, "-m"]
 
 
 @contextmanager
-def _machines(shop: Workshop, cpus: list[int], *, stub: bool) -> Iterator[str]:
-    """A scheduler, and a worker on each of these processors; gives the address."""
+def machines(
+    shop: Workshop, cpus: list[int], template: Path | None = None, stubs: Sequence[str] = ()
+) -> Iterator[str]:
+    """A scheduler, and a worker on each of these processors; gives the address.
+
+    With a `template` the runs are copies of that record; `stubs` are further words for `stub_worker`.
+    """
     file = shop.place() / "scheduler.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     words = ["distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
@@ -41,8 +46,9 @@ def _machines(shop: Workshop, cpus: list[int], *, stub: bool) -> Iterator[str]:
         for number, cpu in enumerate(cpus):
             cache = file.parent / f"cache-{number}"
             cache.mkdir()
-            command = ["benchmarks.stub_worker", address, str(cache)]
-            if not stub:
+            if template is not None:
+                command = ["benchmarks.stub_worker", address, str(cache), str(template), *stubs]
+            else:
                 command = ["distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard"]
                 command += ["--no-nanny", "--local-directory", str(cache)]
             started.append(_start(["taskset", "-c", str(cpu), *_DASK, *command], cache))
@@ -73,13 +79,19 @@ def fleet(shop: Workshop) -> Iterator[Figure]:
     yield Figure(f"its memory after {large} runs against {small}", "x", [after / before], target=1.2)
 
 
+def template(shop: Workshop) -> Path:
+    """A record that stub runs are copies of."""
+    batch = shop.study(EMPTY)
+    return next(runner.carry_out([batch], runner.make_lab("uml"), jobs=1)).record
+
+
 def _study(shop: Workshop, runs: int) -> Batch:
     return replace(shop.study(EMPTY), repeat=runs)
 
 
 def _seconds(shop: Workshop, cpus: list[int], runs: int) -> float:
     """How long a sweep takes, without the start of workers."""
-    with _machines(shop, cpus, stub=False) as address:
+    with machines(shop, cpus) as address:
         begin = 0.0
         lab = runner.make_lab("uml")
         with joined(address, lab, audit=0) as executor:
@@ -94,7 +106,7 @@ def _seconds(shop: Workshop, cpus: list[int], runs: int) -> float:
 def _cpu(shop: Workshop, cpus: list[int], runs: int) -> tuple[float, float]:
     """CPU seconds of this process for a sweep, and its memory in MB at the last run, before the index."""
     lab, study = runner.make_lab("uml"), _study(shop, runs)
-    with _machines(shop, cpus, stub=True) as address, joined(address, lab, audit=0) as executor:
+    with machines(shop, cpus, template(shop)) as address, joined(address, lab, audit=0) as executor:
         begin = time.process_time()
         memory = 0.0
         with closing(runner.carry_out([study], lab, executor=executor, fresh=True)) as outcomes:

@@ -7,10 +7,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from rushhour.running import runner
-
 from . import many
-from .cells import EMPTY
+from .fleet import template as template_of
 from .measure import Figure, cost
 
 if TYPE_CHECKING:
@@ -47,7 +45,7 @@ STEPS = {
 
 def hundred_thousand(shop: Workshop) -> Iterator[Figure]:
     """The whole path over a made-up set of very many runs; memory is what counts."""
-    template, runs = _template(shop), FEW if shop.quick else RUNS
+    template, runs = template_of(shop), FEW if shop.quick else RUNS
     folder = shop.place()
     made = cost(lambda: many.make(template, folder, runs))
     yield Figure(f"{runs} runs made up", "s", [made.wall], [made.cpu])
@@ -70,11 +68,6 @@ def _compared(shop: Workshop, template: Path) -> Iterator[Figure]:
         f"two sets of {runs} runs compared, equal to the byte", "MB", [found["peak"]], target=2000,
         note=f"{found['wall']:.0f} s, {found['cpu']:.0f} CPU s",
     )  # fmt: skip
-
-
-def _template(shop: Workshop) -> Path:
-    batch = shop.study(EMPTY)
-    return next(runner.carry_out([batch], runner.make_lab("uml"), jobs=1)).record
 
 
 def _alone(code: str, folder: Path) -> dict[str, float]:

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import zlib
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -166,6 +167,16 @@ def test_of_very_many_the_older_are_forgotten(cache: Path, monkeypatch: pytest.M
     with sqlite3.connect(cache) as store:
         assert store.execute("SELECT count(*) FROM remembered").fetchone()[0] <= 2500
     store.close()
+
+
+def test_values_are_kept_together_or_not_at_all_and_the_next_are_kept_again(cache: Path) -> None:
+    with pytest.raises(TypeError):
+        remembered.keep_all([("first", b"value"), ("second", "no bytes")])  # type: ignore[list-item]
+    assert remembered.recall("first") is None
+    remembered.keep_all([("first", b"value"), ("second", b"other")])
+    with closing(sqlite3.connect(cache)) as store:  # another command has them at once
+        assert store.execute("SELECT count(*) FROM remembered").fetchone()[0] == 2
+    assert remembered.recall("second") == b"other"
 
 
 def test_no_metric_reads_a_label(run: Path) -> None:

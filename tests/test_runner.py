@@ -2,8 +2,10 @@
 
 import errno
 import json
+import shutil
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import builders
 import pytest
 
 from rushhour.errors import LabError, RecordError, ScenarioError, UnsupportedError, UsageError
+from rushhour.files import rooms
 from rushhour.lab import kernel
 from rushhour.lab.base import CancelledError, Job, canonical, sha256
 from rushhour.lab.kernel import Kernel
@@ -242,6 +245,23 @@ def test_the_cache_replaces_and_forgets_nothing_else(scenario: Path, tmp_path: P
     Record.open(found).verify()
     assert [path.name for path in found.parent.iterdir()] == ["abc"]
     assert kept.find("abd") is None
+
+
+def test_who_keeps_many_records_leaves_nothing_beside_them_and_outlives_an_emptied_cache(
+    scenario: Path, tmp_path: Path
+) -> None:
+    record = builders.record(tmp_path / "abc").path
+    keeper = kept.Keeper()
+    with ThreadPoolExecutor(4) as hands:
+        list(hands.map(keeper.keep, [f"a{number}" for number in range(40)], [record] * 40))
+    home = kept._place("a1").parents[1]
+    assert all(kept.has(f"a{number}") for number in range(40))
+    shutil.rmtree(home)
+    keeper.keep("a1", record)
+    assert kept.has("a1")
+    keeper.close()
+    assert [path.name for path in home.iterdir()] == ["a1"]
+    assert (home / "a1" / "a1").stat().st_mode & 0o777 == 0o777 & ~rooms.umask()
 
 
 def test_what_a_kernel_lacks_is_skipped_with_the_reason_and_the_rest_runs(scenario: Path) -> None:

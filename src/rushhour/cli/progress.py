@@ -47,8 +47,12 @@ class _Lines:
     def show(self, outcome: Outcome) -> None:
         self._done += 1
         width = len(str(self._total))
-        count = f"[{self._done:>{width}}/{self._total}] "
-        self._console.print(Text(count + describe(outcome)), soft_wrap=True)
+        line = f"[{self._done:>{width}}/{self._total}] {describe(outcome)}"
+        if line.isprintable():  # rich would take as long for it as a message of the fleet's takes
+            self._console.file.write(f"{line}\n")
+            self._console.file.flush()
+        else:
+            self._console.print(Text(line), soft_wrap=True)
 
     def more(self, count: int) -> None:
         self._total += count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -176,6 +177,8 @@ def _carry_out(
     from rushhour.running.runner import carry_out
 
     outcomes: list[Outcome] = []
+    # Scenarios of ten thousand cells live as long as the command: garbage need not be looked for in them.
+    gc.freeze()
     try:
         with (
             display(words) as screen,

@@ -10,15 +10,20 @@ import hashlib
 import sqlite3
 from contextlib import suppress
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from rushhour.errors import LabError
 from rushhour.files import shelf
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _FILE = "metrics.sqlite"
 _SUM = 32
 # Of more values the older half is forgotten.
 _MOST = 400_000
 _SCHEMA = "CREATE TABLE IF NOT EXISTS remembered (number INTEGER PRIMARY KEY, key TEXT UNIQUE, value BLOB)"
+_KEEP = "INSERT OR REPLACE INTO remembered (key, value) VALUES (?, ?)"
 
 _lock = Lock()
 
@@ -35,14 +40,27 @@ def recall(key: str) -> bytes | None:
 
 def keep(key: str, value: bytes) -> None:
     """Keep a value under this key, instead of what is there."""
+    keep_all([(key, value)])
+
+
+def keep_all(values: Sequence[tuple[str, bytes]]) -> None:
+    """Keep values by their keys, all at once: each time that something is written costs more than a value."""
+    if not values:
+        return
     with suppress(sqlite3.Error, LabError, OSError), _lock:
         store = _store()
-        whole = (key, _sum(key, value) + value)
-        number = store.execute(
-            "INSERT OR REPLACE INTO remembered (key, value) VALUES (?, ?)", whole
-        ).lastrowid
-        if number is not None and number % 1000 == 0:
-            _forget(store, number)
+        store.execute("BEGIN IMMEDIATE")
+        try:
+            for key, value in values:
+                whole = (key, _sum(key, value) + value)
+                number = store.execute(_KEEP, whole).lastrowid
+                if number is not None and number % 1000 == 0:
+                    _forget(store, number)
+            store.execute("COMMIT")
+        except BaseException:  # also of who only wants to stop: the next one begins anew
+            with suppress(sqlite3.Error):
+                store.execute("ROLLBACK")
+            raise
 
 
 def _forget(store: sqlite3.Connection, newest: int) -> None:

@@ -215,12 +215,12 @@ class Audits:
         count = len(delivered)
         self._fleet.tell(f"what it had made is made again: {count} run{'s' * (count > 1)}")
         waits = _Waits(count, then)
-        for key, place in delivered:
-            self._make_again(key, Path(place), waits)
+        for place in delivered:
+            self._make_again(Path(place), waits)
 
-    def _make_again(self, key: str, place: Path, waits: _Waits) -> None:
+    def _make_again(self, place: Path, waits: _Waits) -> None:
         try:
-            item = self._item_of(key, place)
+            item = self._item_of(place)
         except RushHourError as error:
             self._fleet.end(error)
             return
@@ -231,12 +231,12 @@ class Audits:
                 return
             try:
                 self._fleet.runway.take_place(landed)
-                if kept.has(key):
-                    kept.keep(key, place)
+                if kept.has(item.key):
+                    kept.keep(item.key, place)
             except RushHourError as error:
                 self._fleet.end(error)
                 return
-            landed.member.delivered.append((key, str(place)))
+            landed.member.delivered.append(str(place))
             waits.count -= 1
             if not waits.count:
                 waits.then()
@@ -244,14 +244,14 @@ class Audits:
         item.judge = judge
         self._fleet.again(item)
 
-    def _item_of(self, key: str, place: Path) -> Item:
+    def _item_of(self, place: Path) -> Item:
         """What is wanted, from a record that was checked when it came: its plan and labels are ours."""
         record = Record.open(place)
         about = record.manifest
         labels = {"scenario": about.scenario, "cell": about.cell, "repetition": about.repetition}
         kernel = self._fleet.kernels[about.kernel.image_sha256]
         context = read(ContextFile, about.context, str(place))
-        return self._fleet.item(Job(record.plan, context, kernel, labels), key, place)
+        return self._fleet.item(Job(record.plan, context, kernel, labels), record.key, place)
 
 
 def _taken(member: Member) -> list[Landed]:

@@ -193,12 +193,14 @@ class Fleet:
             self.end(roll.lost(self._address.word, error))
 
     def _go_on(self) -> None:
+        self.runway.settle()
         if self._ended is not None:
             return
         if clock.monotonic() - self._rolled >= _ROLL_S or not self.members:
             self._rolled = clock.monotonic()
             self._call_the_roll()
         self._audits.go_on()
+        self.runway.settle()
         self._giving.give_out()
 
     def _call_the_roll(self) -> None:
@@ -395,6 +397,4 @@ class Fleet:
         except RushHourError as error:
             item.place.set_exception(error)
             return
-        landed.member.delivered.append((item.key, str(item.destination)))
-        with suppress(InvalidStateError):
-            item.place.set_result(item.destination)
+        landed.member.delivered.append(str(item.destination))

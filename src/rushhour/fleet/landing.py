@@ -6,7 +6,8 @@ import math
 import os
 import shutil
 from collections import Counter
-from contextlib import nullcontext
+from concurrent.futures import InvalidStateError
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -45,9 +46,11 @@ class Runway:
         self._used: Counter[Path] = Counter()
         self._lock = Lock()
         self._turn = Lock()
+        self._placed: list[Landed] = []
 
     def close(self) -> None:
         """Remove what still lies there."""
+        self.settle()
         for parent in [*self._rooms]:
             self._remove(parent)
 
@@ -88,7 +91,7 @@ class Runway:
         return [*names, METRICS], [*files, slim.content(manifest, self.wanted, measured.rows_of(read))]
 
     def take_place(self, landed: Landed) -> None:
-        """Put a record into its place; one that is there is replaced.
+        """Put a record into its place; one that is there is replaced. It is given out by `settle`.
 
         Raises:
             LabError: it cannot be put there; the cause is the `OSError`.
@@ -98,9 +101,17 @@ class Runway:
             rooms.take_place(landed.folder, target)
         except OSError as error:
             raise unwritten(error, target) from error
-        if landed.member.measures and self.wanted.tables:
-            remembered.keep(landed.known_as, landed.values)
+        self._placed.append(landed)
         self._leave(target.parent)
+
+    def settle(self) -> None:
+        """Give out what has got its place; its metrics are remembered then, so that nobody measures again."""
+        placed, self._placed = self._placed, []
+        if self.wanted.tables:
+            remembered.keep_all([(one.known_as, one.values) for one in placed if one.member.measures])
+        for landed in placed:
+            with suppress(InvalidStateError):  # it was stopped meanwhile
+                landed.item.place.set_result(landed.item.destination)
 
     def drop(self, landed: Landed) -> None:
         """Forget a record that came."""

@@ -97,7 +97,7 @@ class Member:
         audited: Whether another worker gave the same bytes as it.
         auditing: Whether another worker is asked right now.
         held: Records that wait for that.
-        delivered: Keys and places of its records that were given out.
+        delivered: Places of its records that were given out.
     """
 
     address: str
@@ -113,7 +113,7 @@ class Member:
     audited: bool = False
     auditing: bool = False
     held: list[Landed] = field(default_factory=list)
-    delivered: list[tuple[str, str]] = field(default_factory=list)
+    delivered: list[str] = field(default_factory=list)
 
     @property
     def takes(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from functools import lru_cache
 from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -122,6 +123,7 @@ def _write(place: str, piece: bytes, mode: int) -> None:
         os.close(handle)
 
 
+@lru_cache(1024)
 def _inside(name: str) -> bool:
     parts = PurePosixPath(name).parts
     return bool(parts) and len(parts) <= 2 and ".." not in parts and not name.startswith("/")

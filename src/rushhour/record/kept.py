@@ -11,6 +11,8 @@ import errno
 import os
 import shutil
 from contextlib import suppress
+from itertools import count
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from rushhour.errors import LabError, RecordError
@@ -59,20 +61,63 @@ def keep(key: str, record: Path) -> None:
     Raises:
         LabError: it cannot be written.
     """
-    place = _place(key)
-    if (record / METRICS).is_file() and is_whole(place, key):
-        return
+    keeper = Keeper()
     try:
-        with rooms.room(place.parent) as room:
-            # The room itself becomes the record: what is made within it would have to be cleared away.
-            share(record, room, with_manifest=True)
-            room.chmod(0o777 & ~rooms.umask())
+        keeper.keep(key, record)
+    finally:
+        keeper.close()
+
+
+class Keeper:
+    """Keeps records, of several threads; they are put together in one room of its own."""
+
+    def __init__(self) -> None:
+        self._room: tuple[Path, int] | None = None
+        self._numbers = count()
+        self._lock = Lock()
+
+    def close(self) -> None:
+        """Remove the room."""
+        with self._lock:
+            self._leave()
+
+    def keep(self, key: str, record: Path) -> None:
+        """See `keep`."""
+        place = _place(key)
+        if (record / METRICS).is_file() and is_whole(place, key):
+            return
+        try:
+            new = self._new()
+            share(record, new, with_manifest=True)
             with suppress(FileNotFoundError):  # another process may be doing the same
-                rooms.take_place(room, place)
-    except OSError as error:
-        raise LabError(
-            f"the run cannot be kept in the cache: {error.strerror}", where=str(place), hint=HINT
-        ) from error
+                rooms.take_place(new, place)
+        except OSError as error:
+            raise LabError(
+                f"the run cannot be kept in the cache: {error.strerror}", where=str(place), hint=HINT
+            ) from error
+
+    def _new(self) -> Path:
+        """A new folder in the room, which is made anew where someone has emptied the cache."""
+        with self._lock:
+            if self._room is not None:
+                with suppress(FileNotFoundError):
+                    return self._folder()
+                self._leave()
+            self._room = rooms.make(folder("runs", "room").parent)
+            return self._folder()
+
+    def _folder(self) -> Path:
+        assert self._room is not None
+        new = self._room[0] / str(next(self._numbers))
+        new.mkdir()
+        return new
+
+    def _leave(self) -> None:
+        if self._room is not None:
+            room, lock = self._room
+            self._room = None
+            rooms.remove(room)
+            os.close(lock)
 
 
 def make_slim(record: Path, content: bytes) -> None:

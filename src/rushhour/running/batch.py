@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 FORMAT = "rushhour-set/1"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Run:
     """One execution of a cell, by its place in the batch."""
 
@@ -46,7 +46,7 @@ class Run:
         return f"{self.cell.label or 'run'} · {self.kernel.name} · #{self.repetition + 1}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of a run: the folder of its record, or the error."""
 

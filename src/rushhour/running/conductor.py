@@ -72,6 +72,10 @@ class Way(Protocol):
         """
         ...
 
+    def close(self) -> None:
+        """No more runs come."""
+        ...
+
 
 @dataclass(eq=False)
 class _Going:
@@ -179,6 +183,7 @@ class Conductor:
             self._closed = True
             self._changed.wait_for(lambda: not self._going)
         self._hands.shutdown()
+        self._way.close()
         if self._pool is not None:
             self._pool.close()
 

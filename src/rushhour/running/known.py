@@ -34,6 +34,11 @@ class Known:
     ) -> None:
         self._lab, self._fresh, self._keep = lab, fresh, keep
         self._measured, self._wanted = measured, wanted
+        self._keeper = kept.Keeper()
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+        self._keeper.close()
 
     def take(self, batch: Batch, one: Run, place: Path | None) -> Taking:
         """The record of a run: the one in the folder, the cache's, or a new one that the cache then has."""
@@ -50,7 +55,7 @@ class Known:
         if not self._wanted.tables:
             _make_slim(folder, self._wanted)
         if self._keep:
-            kept.keep(key, folder)
+            self._keeper.keep(key, folder)
             if self._wanted.tables and not self._measured():
                 _measure(folder)
         return folder, False

@@ -45,6 +45,9 @@ class Turns:
         self._lab, self._fresh = lab, fresh
         self._begun: set[tuple[int, int]] = set()
 
+    def close(self) -> None:
+        """Nothing of it is left."""
+
     def take(self, batch: Batch, one: Run, place: Path | None) -> Taking:
         """Carry out a run; one whose record is in its folder already is left as it is."""
         from rushhour.record.record import Record  # noqa: PLC0415 - numpy
