@@ -17,6 +17,7 @@ from .fleet import fleet
 from .hundred import hundred_thousand
 from .measure import load
 from .native import against_native
+from .one_command import one_command
 from .playground import playground
 from .programs import programs
 from .simulators import against_ns3
@@ -45,6 +46,7 @@ BENCHMARKS: dict[str, Callable[[Workshop], Iterator[Figure]]] = {
     "fleet": fleet,
     "matrix": matrix,
     "hundred": hundred_thousand,
+    "command": one_command,
 }
 
 

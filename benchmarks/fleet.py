@@ -79,9 +79,9 @@ def fleet(shop: Workshop) -> Iterator[Figure]:
     yield Figure(f"its memory after {large} runs against {small}", "x", [after / before], target=1.2)
 
 
-def template(shop: Workshop) -> Path:
-    """A record that stub runs are copies of."""
-    batch = shop.study(EMPTY)
+def template(shop: Workshop, text: str = EMPTY) -> Path:
+    """A record that stub runs are copies of: that of a scenario."""
+    batch = shop.study(text)
     return next(runner.carry_out([batch], runner.make_lab("uml"), jobs=1)).record
 
 

@@ -364,7 +364,7 @@ class Fleet:
         self.again(item)
 
     def _absolve(self, item: Item) -> None:
-        for one in self.members.values():
+        for one in self.members.values() if item.fails else ():
             one.doubt.discard(item)
 
     def _arrived(self, landed: Landed) -> None:

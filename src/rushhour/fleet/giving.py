@@ -20,6 +20,8 @@ _TASK_S, _MOST = 0.5, 32
 _TINY_S, GATHER_S = 0.05, 0.1
 # A run that takes so many times the usual, and so many seconds, is made by an idle worker, too.
 _SLOW, _SLOW_S = 4.0, 5.0
+# How often it is looked for such runs: each time all that are under way are gone through.
+_HELP_S = 0.5
 
 
 class Giving:
@@ -30,6 +32,7 @@ class Giving:
         self.waiting: deque[Item] = deque()
         self._usual_s: float | None = None
         self._since: float | None = None
+        self._helped = 0.0
 
     def took(self, seconds: float) -> None:
         """A run took so long."""
@@ -44,14 +47,17 @@ class Giving:
 
     def give_out(self) -> None:
         """Give workers that have room what waits; at the end let idle ones help slow ones."""
-        free = [one for one in self._fleet.members.values() if one.takes and self._room(one)]
-        if free and self.waiting and self._gathers(len(free)):
-            return
-        free.sort(key=lambda one: len(one.going) / one.slots)
-        while free and self.waiting:
-            given = [member for member in free if self._give(member, len(free))]
-            free = [one for one in given if one.takes and self._room(one)]
-        if not self.waiting:
+        if self.waiting:
+            free = [one for one in self._fleet.members.values() if one.takes and self._room(one)]
+            if free and self._gathers(len(free)):
+                return
+            free.sort(key=lambda one: len(one.going) / one.slots)
+            while free and self.waiting:
+                given = [one for one in free if self.waiting and self._give(one, len(free))]
+                free = [one for one in given if one.takes and self._room(one)]
+        # Where very many workers wait for this machine nothing is to be given out most of the time.
+        if not self.waiting and clock.monotonic() - self._helped >= _HELP_S:
+            self._helped = clock.monotonic()
             self._help_slow_ones()
 
     @property
@@ -137,11 +143,12 @@ class Giving:
         idle = [one for one in self._fleet.members.values() if one.takes and not one.going and not one.doubt]
         now = clock.monotonic()
         for task in going:
-            left = [item for item in task.items if not item.done]
-            helped = any(other is not task and set(other.items) & set(left) for other in going)
             usual = max(_SLOW * (self._usual_s or 0) * len(task.items), _SLOW_S)
-            if self._usual_s is None or not idle or helped or now - task.begun <= usual:
+            if self._usual_s is None or not idle or now - task.begun <= usual:
                 continue
+            left = [item for item in task.items if not item.done]
+            if any(other is not task and set(other.items) & set(left) for other in going):
+                continue  # another one is at it already
             items = [item for item in left if idle[-1].may_make(item) and not item.files - idle[-1].files]
             if items:
                 self._begin(idle.pop(), items)

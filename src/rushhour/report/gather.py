@@ -107,17 +107,20 @@ def views(
     explained: bool = False,
     total_points: int = POINTS,
     also: Taker | None = None,
+    verify: bool = True,
 ) -> Iterator[RunView]:
     """The runs of a set, each with its metrics, factors and curves.
 
     A run's factors are its cell's, by short names, without those that a label speaks for, and `kernel` and
     `repetition` where these differ within the set. Without `curves` no series is read. Why a flow was as
     fast as it was stands beside its curves; with `explained` also where there are none. `also` is told of
-    each record while it is open, with its metrics and its position.
+    each record while it is open, with its metrics and its position. Every file of every record is looked
+    through first, unless whoever asks has just done so: `verify`.
     """
     known = results.once(indexed)
     few = len(results) <= HELD
-    found = [_Found.of(record, keep=few) for record in results]
+    records = results if verify else map(Record.open, results.folders())
+    found = [_Found.of(record, keep=few) for record in records]
     large = len(found) > index.WHOLE
     kernels = {one.place[1] for one in found}
     repetitions = {one.place[2] for one in found}
