@@ -50,7 +50,7 @@ def streams(rates: list[int], access: str = "") -> str:
     """
 
 
-# Two that are due at the same instants, one every 257 422.2 ns, one whose schedule repeats after seconds only.
+# Two that are due at the same instants, one every 257 422.2 ns, one whose schedule does not soon repeat.
 RATES = [40_000_000, 40_000_000, 45_000_000, 39_999_999]
 
 
@@ -71,7 +71,7 @@ def test_each_leaves_at_the_first_steps_of_the_clock_after_it_is_due(experiment:
 def test_at_any_rate_each_leaves_at_the_next_step_of_the_clock(
     experiment: Experiment, rate: int, pauses: str
 ) -> None:
-    """One list of calls sleeps and sends: no reading of the clock comes in between, which would take a step of its own."""
+    """One list of calls sleeps and sends; no reading of the clock, which takes a step, comes in between."""
     record = experiment(streams([rate]).replace("{ kind", f"{{ {pauses}kind"))
     tx, at = due(record, 0, rate)
     at += (at // 300_000_000 * 100_000_000) * bool(pauses)
