@@ -191,7 +191,11 @@ class Reuse:
             made = pool.map(
                 lambda one: self._of(one[1], room / str(one[0]) if room else None), enumerate(users)
             )
-            return {user.name: found for user, found in zip(users, made, strict=True) if found}
+            try:
+                return {user.name: found for user, found in zip(users, made, strict=True) if found}
+            except BaseException:  # the user interrupts: not after hundreds of files
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
 
     def _of(self, user: _User, into: Path | None) -> Seen | None:
         try:
