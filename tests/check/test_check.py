@@ -298,6 +298,14 @@ def test_new_warnings_are_told_with_the_verdict() -> None:
     assert sentence(found) == f"{said} The compiler warns: a.c: unused x (and 1 more)."
 
 
+def test_of_a_file_that_the_index_does_not_have_it_is_told_that_nobody_knows(tree: Path) -> None:
+    (tree / "one.c").write_text(BODY.format(80))
+    found = judged(tree, lab=measured(set()))
+    assert found["sentence"] == (
+        "Same: all 4 cells are equal to the byte. Whether a cell executes one.c is not known."
+    )
+
+
 def known(*cells: str) -> Reach:
     """An index in which these algorithms' cells execute what differs."""
     keys = frozenset(key_of("fake", {"cc": cc}) for cc in cells)

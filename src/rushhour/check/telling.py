@@ -215,7 +215,13 @@ def _equal(found: Mapping[str, Any]) -> str:
     which = f" that come{'s' * (cells == 1)} to it" if idle else ""
     all_of = f"the 1 cell{which} is" if cells == 1 else f"all {cells} cells{which} are"
     same = f"Same: {all_of} equal to the byte."
-    return f"{same}{_idle(idle)}{_never(found)}"
+    return f"{same}{_idle(idle)}{_never(found)}{_unknown(found)}"
+
+
+def _unknown(found: Mapping[str, Any]) -> str:
+    """C files of which nobody knows whether a cell executes them: that all are equal may say nothing."""
+    paths = [one["path"] for one in found["change"] if one["compiled"] is None and one["path"].endswith(".c")]
+    return f" Whether a cell executes {', '.join(paths[:_MOST_LINES])} is not known." if paths else ""
 
 
 def _unrun(found: Mapping[str, Any]) -> str:
