@@ -187,9 +187,7 @@ def _again(same: store.Kernel, found: sources.Source, wanted: training.Wanted, a
 
 def _make(found: sources.Source, wanted: training.Wanted, held: _Held, asked: _Asked) -> store.Kernel:
     started, tell = time.monotonic(), asked.tell
-    archive, key = (found.base.archive, found.base.key) if found.base else (found.archive, found.key)
-    if archive and not store.cache("sources", key).is_dir():
-        tell(Step(f"unpacking {archive.name}"))
+    _tell_of_unpacking(found, tell)
     (store.cache("build", found.key) / objects.BUILT).unlink(missing_ok=True)
     again = reuse.Reuse(found, lambda text: tell(Step(text)))
     tree = found.directory()
@@ -228,6 +226,12 @@ def _make(found: sources.Source, wanted: training.Wanted, held: _Held, asked: _A
         **({"untrained": trained.hindrance} if trained.hindrance else {}),
     }
     return store.save(str(asked.name), identity, _key(identity), origin, files)
+
+
+def _tell_of_unpacking(found: sources.Source, tell: Callable[[Step], None]) -> None:
+    archive, key = (found.base.archive, found.base.key) if found.base else (found.archive, found.key)
+    if archive and not store.cache("sources", key).is_dir():
+        tell(Step(f"unpacking {archive.name}"))
 
 
 def _counter(place: Path, tell: Callable[[Step], None]) -> Callable[[int], None]:
