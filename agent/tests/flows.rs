@@ -226,16 +226,16 @@ fn datagrams_are_numbered_paced_and_stamped() {
 
 #[test]
 fn a_burst_may_be_cut_by_the_kernel() {
-    let burst = |many: u32| json!({"kind": "udp", "packet_bytes": 1000, "rate_bps": 8_000_000, "count": 40, "burst": many, "gso": true});
-    let (ends, raw) = run("gso", &plan(300, &[burst(16)]));
+    let burst = |many: u32, bytes: u32| json!({"kind": "udp", "packet_bytes": bytes, "rate_bps": 8_000_000, "count": 40, "burst": many, "gso": true});
+    let (ends, raw) = run("gso", &plan(300, &[burst(16, 1000)]));
     let rows = rows(&raw, "udp");
     assert_eq!((ends[0].packets_sent, ends[0].packets_received), (Some(40), Some(40)), "{:?}", ends[0]);
     assert!(rows.iter().enumerate().all(|(n, row)| row.1 as usize == n), "{rows:?}");
     // 16, 16 and the 8 that are left, each with the stamp of its burst.
     let stamps: std::collections::BTreeSet<i64> = rows.iter().map(|row| row.2).collect();
     assert_eq!(stamps.len(), 3, "{rows:?}");
-    for many in [1, 65] {
-        let error = traffic::prepare(&plan(300, &[burst(many)]), &nodes(), Path::new(".")).err();
+    for (many, bytes) in [(1, 1000), (129, 100), (66, 1000)] {
+        let error = traffic::prepare(&plan(300, &[burst(many, bytes)]), &nodes(), Path::new(".")).err();
         assert!(error.expect("refused").message.contains("gso with a burst"));
     }
 }
