@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 import builders as make
@@ -9,6 +10,7 @@ import pytest
 
 from rushhour.models.case import cases
 from rushhour.models.fragments import datagram_loss, fragments
+from rushhour.models.registry import MODELS, predict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,6 +60,8 @@ def test_what_a_fragmented_flow_offers(tmp_path: Path, payload: int, destination
 
     assert case.fragments == count
     assert case.offered_bps == pytest.approx(8e6 * (ip_bytes + 14 * count) / payload)
+    full = predict(MODELS["bdp"], "goodput_bps", [dataclasses.replace(case, rate_bps=1e6)])
+    assert full.value == pytest.approx(1e6 * payload / (ip_bytes + 14 * count))
 
 
 def test_a_datagram_is_lost_with_any_fragment() -> None:

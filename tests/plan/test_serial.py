@@ -54,6 +54,9 @@ def test_buffers_in_bdps_mean_the_propagation() -> None:
         ({"kind": "ping", "packet": "100B"}, (142, 142)),
         ({"kind": "rr", "request": "1B", "response": "10kB"}, (67, 1514)),
         ({"kind": "udp", "rate": "1mbit", "packet": "500B"}, (542, 42)),
+        # Of several fragments one is a full frame, and an answer has headers only.
+        ({"kind": "udp", "rate": "1mbit", "packet": "4000B"}, (1514, 42)),
+        ({"kind": "ping", "packet": "4000B"}, (1514, 1514)),
     ],
 )
 def test_a_round_trip_is_of_the_frames_that_make_it(kind: dict[str, str], sizes: tuple[int, int]) -> None:

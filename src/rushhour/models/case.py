@@ -43,6 +43,7 @@ class Case:
         marks_s: How long a packet waits there at most without a mark, where the queue marks by a threshold.
         queue: The queue discipline of the bottleneck in tc's words.
         fragments: Packets that a datagram travels in.
+        link_bytes: What a link carries for the payload of a full packet: all of its fragments' frames.
     """
 
     kind: str
@@ -59,6 +60,7 @@ class Case:
     marks_s: float | None = None
     queue: str = ""
     fragments: int = 1
+    link_bytes: int | None = None
 
 
 class Prediction(NamedTuple):
@@ -148,6 +150,7 @@ def _case(record: Record, flow: Flow, asked: PlanFlow, load: tuple[float, float]
         marks_s=marks_s(narrow.queue or "", flow.bottleneck_bps) if narrow is not None else None,
         queue=(narrow.queue if narrow is not None else None) or "",
         fragments=_fragments(flow, asked),
+        link_bytes=_link_bytes(flow, asked),
     )
 
 
@@ -185,10 +188,14 @@ def _offered(flow: Flow, asked: PlanFlow) -> float:
     rate = asked.rate_bps
     if flow.kind not in kinds.UDP_STREAMS or rate is None or not flow.payload_per_packet:
         return 0.0
-    payload, frame = flow.payload_per_packet, flow.frame_bytes or 0
+    return rate * (_link_bytes(flow, asked) or 0) / flow.payload_per_packet
+
+
+def _link_bytes(flow: Flow, asked: PlanFlow) -> int | None:
+    """What a link carries for a full packet's payload."""
     count = _fragments(flow, asked)
-    if count == 1:
-        return rate * frame / payload
+    if count == 1 or flow.payload_per_packet is None:
+        return flow.frame_bytes
     # Each fragment has an IP and an Ethernet header of its own.
     headers = ETHERNET + fragment_header(ipv6=_ipv6(asked))
-    return rate * (payload + UDP_HEADER + count * headers) / payload
+    return flow.payload_per_packet + UDP_HEADER + count * headers

@@ -103,9 +103,10 @@ HIGHSPEED_ACKS = _under_loss(
 
 
 def _rate(case: Case) -> Prediction:
-    if not case.rate_bps or not case.mss_bytes or not case.frame_bytes:
+    carried = case.link_bytes or case.frame_bytes
+    if not case.rate_bps or not case.mss_bytes or not carried:
         return _NO_PATH
-    return Prediction(bdp.goodput_bps(case.rate_bps, case.mss_bytes, case.frame_bytes))
+    return Prediction(bdp.goodput_bps(case.rate_bps, case.mss_bytes, carried))
 
 
 def _bytes(case: Case) -> Prediction:

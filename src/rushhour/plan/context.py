@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.plan import labels
 from rushhour.plan.classes import ceiling
-from rushhour.plan.flows import PlannedFlow, payload_and_frame, stop_ns
+from rushhour.plan.flows import PlannedFlow, header_bytes, payload_and_frame, stop_ns
 from rushhour.spec.workload import DEFAULT_REQUEST, DEFAULT_RESPONSE, Flow
 from rushhour.traffic import kinds
 
@@ -165,7 +165,8 @@ def _flow(layout: Layout, flow: PlannedFlow, ways: Ways) -> dict[str, object]:
     )
     scenario = layout.scenario
     payload, frame = payload_of(layout, flow)
-    request, answer = _round_trip(flow.keys, payload, frame)
+    headers = header_bytes(flow.keys, scenario.family, payload, frame)
+    request, answer = _round_trip(flow.keys, payload, frame, headers)
     heavy = back[0] if _answers_more(flow.keys) else there[0]
     narrowest = bottleneck(layout, heavy, flow.group)
     taken = _taken(layout, flow, there, back)
@@ -267,9 +268,8 @@ def _numbers(layout: Layout, way: list[Step]) -> list[int]:
     return [end for end, _ in layout.ends(way)]
 
 
-def _round_trip(keys: Flow, payload: int, frame: int) -> tuple[int, int]:
+def _round_trip(keys: Flow, payload: int, frame: int, headers: int) -> tuple[int, int]:
     """Frames that make a round trip: a full one and its answer, or those of a request and its response."""
-    headers = frame - payload
     if keys.kind in kinds.ECHOES:
         return frame, frame
     if keys.kind not in kinds.CALLS:

@@ -114,6 +114,13 @@ def payload_and_frame(keys: Flow, family: str, mtu: int, *, timestamps: bool) ->
     return payload, min(mtu, payload + ip + UDP_HEADER) + 14
 
 
+def header_bytes(keys: Flow, family: str, payload: int, frame: int) -> int:
+    """Bytes of a frame that are no payload; where fragments make up a datagram, of the first of them."""
+    if keys.kind in kinds.UDP_STREAMS:
+        return 14 + IP_HEADER[family] + UDP_HEADER
+    return frame - payload
+
+
 def packet_bytes(keys: Flow, family: str, mtu: int) -> int:
     """Payload of one datagram: as given; echo: 56 as ping does; UDP: the most that fits the path's MTU."""
     if keys.packet is not None:
