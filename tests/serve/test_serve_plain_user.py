@@ -120,6 +120,7 @@ def test_a_plain_user_sends_and_receives(program: Path, *, pings: bool) -> None:
             flow(3, "tcp", rate_bps=1_000_000),
             *([flow(2, "ping", count=2, interval_ns=50 * MS)] if pings else []),
             calibration={"paths": [path], "trains": []},
+            duration_ns=2_000 * MS,  # a listener goes with the run: so late a busy machine may begin a flow
         )
         named = zip(speakers, "ab", strict=True)
         ready = [speaker.ask("prepare", plan=asked, here=name) for speaker, name in named]

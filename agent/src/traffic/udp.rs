@@ -98,15 +98,15 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
     options::buffers(&socket, flow)?;
     options::traffic_class(&socket, flow, to)?;
     let switch = Switch::holding(&socket);
-    let burst = flow
-        .burst
-        .map_or_else(|| burst(size as usize, rate_bps), |many| (many as usize).clamp(1, socket::MAX_LIST));
+    let usual = burst(size as usize, rate_bps);
+    let burst = flow.burst.map_or(usual, |many| (many as usize).clamp(1, socket::MAX_LIST));
     if flow.gso {
         segmented(&socket, size as usize, burst)?;
     }
     let sender = Sender {
         flow: flow.id,
-        pacer: if burst == 1 { Pacer::new(&socket, size as usize, flow.turn) } else { None },
+        // Closer together, each may find the clock past its instant: then only reading it tells when it left.
+        pacer: (usual == 1 && burst == 1).then(|| Pacer::new(&socket, size as usize, flow.turn)).flatten(),
         socket,
         switch: Arc::clone(&switch),
         to,
