@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .cells import EMPTY
 from .fleet import machines, template
 from .measure import Figure
 
@@ -22,16 +23,7 @@ SIDE, FEW, REPEAT = 100, 10, 10
 """Levels of two factors each, of a quick look, and repetitions."""
 STEPS = 10
 """How often the controller is looked at meanwhile."""
-TINY = """
-title = "Tiny"
-duration = "10ms"
-[topology]
-preset = "dumbbell"
-rate = "10mbit"
-rtt = "10ms"
-[[flow]]
-bytes = "1kB"
-"""
+TINY = EMPTY.replace("100ms", "10ms")
 SWEEP = """
 [sweep]
 "topology.rate" = {rates}

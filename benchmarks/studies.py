@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,18 +30,6 @@ GUESTS = "boot, set-up, calibration, sealing"
 VIRTUAL = "virtual time of the cells"
 
 CPU = min(os.sched_getaffinity(0))
-
-SMALL = """
-title = "Many small cells"
-duration = "100ms"
-repeat = {repeat}
-[topology]
-preset = "dumbbell"
-rate = "10mbit"
-rtt = "10ms"
-[[flow]]
-bytes = "1kB"
-"""
 
 
 def matrix(shop: Workshop) -> Iterator[Figure]:
@@ -104,7 +93,7 @@ def memory(shop: Workshop) -> Iterator[Figure]:
     """The controller's greatest memory with ten times as many cells, against that with a few."""
     few, many = (4, 40) if shop.quick else (20, 200)
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
-        peaks = [pool.apply(_peak_mb, (shop.study(SMALL.format(repeat=n)),)) for n in (few, many)]
+        peaks = [pool.apply(_peak_mb, (replace(shop.study(EMPTY), repeat=n),)) for n in (few, many)]
     yield Figure(
         f"controller's memory, {many} cells against {few}",
         "x",
