@@ -20,7 +20,7 @@ from rushhour.errors import KernelError
 from rushhour.lab.kernel import git, process, sources, store
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 BUILT = "built"
@@ -79,14 +79,19 @@ def same_code(repository: Path, base: str, texts: Mapping[str, tuple[str, str]])
     return Told(all(before[1] == after[1] for before, after in both), tuple(warnings))
 
 
+def noted(place: Path) -> Iterator[tuple[Path, Path]]:
+    """Kbuild's notes in a build directory, each with the object that it is about."""
+    for note in place.rglob(".*.o.cmd"):
+        yield note, note.with_name(note.name[1:].removesuffix(".cmd"))
+
+
 def drop_orphans(place: Path, tree: Path) -> None:
     """Remove the objects of a build directory whose source is gone: make would link them for ever.
 
     It asks for no rule of what is there, so that a file that is removed, or renamed, and still asked for by
     its makefile would build here, and nowhere else.
     """
-    for note in place.rglob(".*.o.cmd"):
-        made = note.with_name(note.name[1:].removesuffix(".cmd"))
+    for note, made in noted(place):
         likely = (tree / made.relative_to(place)).with_suffix(".c")
         if likely.exists() or not made.exists():
             continue

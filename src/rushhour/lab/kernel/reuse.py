@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import KernelError
-from rushhour.lab.kernel import git, process, store
+from rushhour.lab.kernel import git, objects, process, store
 from rushhour.lab.kernel.seen import Seen, seen
 
 if TYPE_CHECKING:
@@ -150,12 +150,12 @@ class Reuse:
         """The objects whose note names any of these files, and whose command is one program's."""
         if not differing:
             return
-        for note in self._place.rglob(".*.o.cmd"):
+        for note, made in objects.noted(self._place):
             text = note.read_text(errors="surrogateescape")
             if differing.isdisjoint(text.split()):
                 continue
             command = _COMMAND.search(text)
-            name = str(note.relative_to(self._place).with_name(note.name[1:].removesuffix(".cmd")))
+            name = str(made.relative_to(self._place))
             if command and not _SHELL.search(command[2]) and f" -c -o {name} " in command[2]:
                 yield _User(name, note, command[1], command[2])
 
