@@ -4,12 +4,11 @@
 //! behind a stranger, and the paths are empty again when this returns.
 
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use crate::error::{Context, Result};
 use crate::kernel::clock::realtime_offset_ns;
 use crate::kernel::netns::Nodes;
-use crate::kernel::sys::visit::{Moment, Visit};
 use crate::kernel::sys::{self, socket};
 use crate::path::disturb;
 use crate::path::serial::Pace;
@@ -120,16 +119,13 @@ fn ping(path: &PingPath, index: usize, patience_s: i64) -> Result<Vec<i64>> {
 
 fn round_trip(prober: &Prober, seq: u16, offset_ns: i64) -> Result<i64> {
     disturb::here();
-    let (mut sent, request) = (Moment::of(0), prober.request(seq));
-    let mut visit = Visit::new();
-    visit.clock(&mut sent);
-    let asked = visit.send(prober.socket.as_fd(), &request);
-    visit.carry_out().and_then(|results| results.of(asked)).context("send an echo request")?;
+    let (sent_ns, asked) = prober.ask(seq);
+    asked.context("send an echo request")?;
     // An answer to an earlier request may come late; an error means that the patience has ended.
     while let Ok(batch) = socket::receive_batch(&prober.socket, 1) {
         let answer = batch.first().filter(|packet| prober.answered(packet) == Some(seq));
         if let Some(realtime_ns) = answer.and_then(|packet| packet.realtime_ns) {
-            return Ok(realtime_ns - offset_ns - sent.ns());
+            return Ok(realtime_ns - offset_ns - sent_ns);
         }
     }
     Ok(-1)

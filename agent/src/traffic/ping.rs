@@ -62,7 +62,7 @@ impl Prober {
     }
 
     /// A request with this number.
-    pub fn request(&self, seq: u16) -> Vec<u8> {
+    fn request(&self, seq: u16) -> Vec<u8> {
         let mut packet = vec![0; HEADER_BYTES + self.size];
         packet[0] = if self.v4 { ECHO_V4.0 } else { ECHO_V6.0 };
         packet[4..6].copy_from_slice(&self.id.to_be_bytes());
@@ -73,6 +73,16 @@ impl Prober {
             packet[2..4].copy_from_slice(&sum.to_be_bytes());
         }
         packet
+    }
+
+    /// Reads the clock and sends a request, in one visit; gives the instant on `CLOCK_MONOTONIC`, and what came of it.
+    pub fn ask(&self, seq: u16) -> (i64, io::Result<usize>) {
+        let (packet, mut now) = (self.request(seq), Moment::of(0));
+        let mut visit = Visit::new();
+        visit.clock(&mut now);
+        let sent = visit.send(self.socket.as_fd(), &packet);
+        let outcome = visit.carry_out().and_then(|results| results.of(sent));
+        (now.ns(), outcome)
     }
 
     /// The number of the request that this packet answers. A raw socket of IPv4 hands over that header too.
@@ -283,12 +293,8 @@ impl Asker {
     fn ask(&self, stage: &Stage, seq: u16) -> io::Result<usize> {
         // Where it takes no time to answer, the answer is heard before this goes on.
         let request = self.echoes.expect_one();
-        let (packet, mut now) = (self.prober.request(seq), Moment::of(0));
-        let mut visit = Visit::new();
-        visit.clock(&mut now);
-        let sent = visit.send(self.prober.socket.as_fd(), &packet);
-        let outcome = visit.carry_out().and_then(|results| results.of(sent));
-        self.echoes.stamps()[request].0 = stage.clock.since_start(now.ns());
+        let (sent_ns, outcome) = self.prober.ask(seq);
+        self.echoes.stamps()[request].0 = stage.clock.since_start(sent_ns);
         outcome
     }
 
