@@ -243,7 +243,7 @@ def children() -> set[str]:
     return {word for path in Path("/proc/self/task").glob("*/children") for word in path.read_text().split()}
 
 
-def test_a_guest_that_stands_still_goes_with_its_controller(runs: list[Path]) -> None:
+def test_a_guest_that_stands_still_goes_with_its_controller(runs: list[Path], tmp_path: Path) -> None:
     """Killed, `rushhour debug` leaves no launcher that waits for a guest to begin."""
     code = (
         "import os, signal; from pathlib import Path; from rushhour.debug import Asked, debug; "
@@ -251,7 +251,8 @@ def test_a_guest_that_stands_still_goes_with_its_controller(runs: list[Path]) ->
         "Gdb.serve = lambda *_: os.kill(os.getpid(), signal.SIGKILL); "
         f"debug(Path({str(runs[0])!r}), Asked())"
     )
-    marked = os.environ | {"RUSHHOUR_MARK": str(runs[0]), "PYTHONPATH": os.pathsep.join(sys.path)}
+    # Its folder stays, as nothing can remove what SIGKILL interrupts: here, where pytest removes it.
+    marked = with_paths() | {"RUSHHOUR_MARK": str(runs[0]), "TMPDIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], env=marked, capture_output=True, check=False)
     assert done.returncode == -signal.SIGKILL
     for _ in range(100):

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from concurrent.futures import Future
 
-pytestmark = pytest.mark.host
+# In real time: what a plan asks for in 600 ms is done in them where nothing else wants the CPUs.
+pytestmark = [pytest.mark.host, pytest.mark.alone]
 
 ADDRESS = {"a": "10.9.1.1", "b": "10.9.2.1"}
 MS = 10**6
@@ -176,7 +177,7 @@ def fetched(session: Session, folder: Path) -> dict[str, Any]:
 
 def test_one_experiment_after_the_other_takes_the_same_ports(bed: Bed) -> None:
     # The first one's connection is closed by its sender, whose port then is in TIME_WAIT.
-    asked = plan(flow(0, stop_ns=100 * MS), duration_ms=200)
+    asked = plan(flow(0, bytes=300_000), duration_ms=600)
     for _ in range(3):
         results = carried_out(bed, asked)
         assert by_number(results["a"])[0]["error"] is None

@@ -20,7 +20,7 @@ from rushhour.lab import agent
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.host
+pytestmark = [pytest.mark.host, pytest.mark.alone]
 
 NOBODY = 65534
 MS = 10**6
