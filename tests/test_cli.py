@@ -111,12 +111,28 @@ LATER = (
 
 
 def test_a_run_begins_before_what_measures_and_shows_it_is_imported() -> None:
-    code = "import sys, rushhour.cli.run, rushhour.cli.progress, rushhour.running.runner; print(*sys.modules)"
+    assert not early("import rushhour.cli.run, rushhour.cli.progress, rushhour.running.runner")
+
+
+@pytest.mark.virtual
+def test_a_run_is_made_ready_before_what_measures_it_is_imported(tmp_path: Path) -> None:
+    code = (
+        "import rushhour.cli.run, rushhour.cli.progress; from pathlib import Path; "
+        "from rushhour.running import runner; "
+        f"file = Path({str(tmp_path)!r}) / 'small.toml'; file.write_text({SCENARIO!r}); "
+        "batch = runner.prepare([file], out=file.parent / 'out')[0]; lab = runner.make_lab('uml'); "
+        "lab.key(batch.job(next(batch.runs())))"
+    )
+    assert not early(code)
+
+
+def early(code: str) -> set[str]:
+    """What has been imported after this, though only later steps need it."""
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True)
+    words = [sys.executable, "-c", f"{code}; import sys; print(*sys.modules)"]
+    done = subprocess.run(words, capture_output=True, text=True, env=env, check=True)
     modules = done.stdout.split()
-    early = {name for name in LATER for one in modules if one == name or one.startswith(f"{name}.")}
-    assert not early
+    return {name for name in LATER for one in modules if one == name or one.startswith(f"{name}.")}
 
 
 def test_the_list_of_commands_says_what_each_says_of_itself() -> None:

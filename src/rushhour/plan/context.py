@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rushhour.plan import labels
 from rushhour.plan.classes import ceiling
 from rushhour.plan.flows import PlannedFlow, header_bytes, payload_and_frame, stop_ns
+from rushhour.quantities.ways import shares
 from rushhour.spec.workload import DEFAULT_REQUEST, DEFAULT_RESPONSE, Flow
 from rushhour.traffic import kinds
 
@@ -223,8 +224,6 @@ def _own(stage: Stage, flow: str) -> Iterator[int]:
 
 def _stages(layout: Layout, ways: list[list[Step]]) -> Iterator[tuple[Stage, float]]:
     """The stages of ways that are taken in turn, each with the share of the packets that cross it."""
-    from rushhour.record.courses import shares  # noqa: PLC0415 - numpy, for flows with several ways only
-
     crossed = {end: stage for way in ways for end, stage in layout.ends(way)}
     for end, share in shares([_numbers(layout, way) for way in ways]).items():
         yield crossed[end], share

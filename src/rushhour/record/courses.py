@@ -6,14 +6,15 @@ the setting is the same at all times, so whoever asks here need not know.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rushhour.quantities.ways import shares
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -77,12 +78,6 @@ def capacity_bits(end: End, begin_ns: int, done_ns: int) -> float:
     if course is None:
         return (end.rate_bps or 0) * (done_ns - begin_ns) / 1e9
     return integral(course, begin_ns, done_ns)
-
-
-def shares(ways: Sequence[Sequence[int]]) -> dict[int, float]:
-    """By end, the share of a flow's packets that cross it if they take these ways in turn."""
-    count = Counter(number for way in ways for number in way)
-    return {number: times / len(ways) for number, times in count.items()}
 
 
 def _limiting(flow: Flow, ends: Mapping[int, End]) -> list[tuple[End, float]]:

@@ -22,7 +22,10 @@ _SYSCTL = re.compile(r"net(\.[A-Za-z0-9_-]+)+")
 class Model(BaseModel):
     """A frozen piece of a scenario that refuses keys it does not know."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_by_name=False, validate_by_alias=True)
+    # Most pieces are read inside others alone; the rest get a validator of their own when they are first read.
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, validate_by_name=False, validate_by_alias=True, defer_build=True
+    )
 
 
 def _sysctls(value: object) -> object:

@@ -17,6 +17,7 @@ from rushhour.metrics.calibration.finding import (
     ends_of,
 )
 from rushhour.metrics.thinning import netem_words, thins
+from rushhour.quantities.ways import shares
 from rushhour.record import courses
 from rushhour.tc.kinds import kind_of
 
@@ -117,7 +118,7 @@ def trains(record: Record) -> Iterator[CalibrationFinding]:
         # Its packets belong to no class, so the rate is the slowest shaper's and no ceiling.
         crossed = ends_of(record, flow.ends) if flow else []
         # Packets that take several ways in turn have the rate of all; each end carries its share of them.
-        taken = courses.shares(flow.ways if flow.in_turn else (flow.ends,)) if flow else {}
+        taken = shares(flow.ways if flow.in_turn else (flow.ends,)) if flow else {}
         shaped = [end for end in ends_of(record, taken) if end.rate_bps and end.role != "police"]
         rates = [(end.rate_bps or 0) / taken[end.end] for end in shaped]
         if flow is None or not rates or not _alike(record, flow):
