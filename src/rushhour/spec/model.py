@@ -22,7 +22,7 @@ _SYSCTL = re.compile(r"net(\.[A-Za-z0-9_-]+)+")
 class Model(BaseModel):
     """A frozen piece of a scenario that refuses keys it does not know."""
 
-    # Most pieces are read inside others alone; the rest get a validator of their own when they are first read.
+    # Most pieces are only read inside others; the rest get a validator of their own when they are read first.
     model_config = ConfigDict(
         extra="forbid", frozen=True, validate_by_name=False, validate_by_alias=True, defer_build=True
     )
