@@ -258,6 +258,8 @@ pub enum Key {
     Serial,
     /// The end of an outage, before which it sends nothing.
     Hold,
+    /// A class of the shaper's tree, or of the scheduler below it.
+    Class,
 }
 
 /// One setting of an egress that becomes another one during the experiment.
@@ -270,7 +272,8 @@ pub struct Change {
     pub key: Key,
     /// bit/s, nanoseconds, or a probability.
     pub value: f64,
-    /// A rate's: tc's own words after `tc qdisc change dev DEV`, each line beginning with `qdisc` or `class`.
+    /// Of a rate and a class: tc's own words after `tc qdisc change dev DEV`, each line beginning with `qdisc` or
+    /// `class`; after `tc class delete dev DEV` where `delete` goes before it.
     #[serde(default)]
     pub lines: Vec<String>,
 }

@@ -4,6 +4,7 @@
 
 mod action;
 mod by_hand;
+mod change;
 pub mod classifier;
 mod control;
 mod distribution;
@@ -22,6 +23,7 @@ pub mod words;
 use crate::error::{Error, Result};
 use crate::kernel::netlink::{Attributes, Message, Refusal, Socket, CREATE, EXCL, REPLACE};
 pub use by_hand::command;
+pub use change::change;
 use kinds::{gred, netem, Encoder, Hook, Kind};
 pub use lacking::{lacking, lacks_action, lacks_filter};
 pub use row::{dump, Row};
@@ -121,23 +123,6 @@ pub fn removal(device: &Device) -> Message {
     let mut message = tcmsg("remove the root qdisc".to_owned(), libc::RTM_DELQDISC, device, &place, 0);
     message.flags = 0;
     message
-}
-
-/// A line of a qdisc or class that is there already, as what it is to become.
-///
-/// # Errors
-/// A line that makes no sense, or whose kind is not encoded here.
-pub fn change(line: &str, device: &Device) -> Result<Message> {
-    match parse(line, device)? {
-        Order::Native { kind, mut message, .. } => {
-            message.flags = 0;
-            Ok(message.called(format!("change {kind} of {}", device.name)))
-        }
-        Order::Outside { kind, .. } => {
-            Err(Error::new("qdisc", format!("a change of {kind:?} is not possible while packets pass"))
-                .hint("Rates are changed at tbf and htb."))
-        }
-    }
 }
 
 /// Understands one line (`qdisc …`, `class …` or `filter …`, as [`in_order`] gives them) that names no other device.

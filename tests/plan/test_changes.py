@@ -40,6 +40,35 @@ def test_the_link_is_as_the_pattern_has_it_at_the_start() -> None:
     assert [change["t_ns"] // SECOND for change in found.plan["changes"]] == [2, 4, 5]
 
 
+CLASSES = [
+    {"name": "one", "rate": "20mbit", "flows": ["f"], "then": {"at": "2s", "gone": True}},
+    {"name": "two", "rate": "20mbit", "then": {"at": "1s", "rate": "5mbit"}},
+]
+
+
+def test_a_class_goes_after_the_filters_that_send_flows_there() -> None:
+    found = lower(scenario(DUMBBELL | {"class": CLASSES}, [{"name": "f"}]), 1)
+    check_plan(found)
+    first, second = found.plan["changes"]
+    assert (first["t_ns"], first["key"], second["t_ns"]) == (SECOND, "class", 2 * SECOND)
+    assert first["lines"][0].startswith("class parent 1:1 classid 1:11 htb rate 5000000bit ceil 5000000bit")
+    assert list(second["lines"]) == ["delete filter parent 1: prio 2", "delete class classid 1:10"]
+    end = found.plan["links"][1]["ends"][0]
+    assert [line.split("u32")[0] for line in end["filters"] if "u32" in line] == [
+        "filter parent 1: protocol ip prio 2 "
+    ]
+    said = [line for line in commands(found.plan) if "delete" in line]
+    assert said[0].endswith("filter delete dev right parent 1: prio 2")
+
+
+def test_filters_of_a_class_that_no_flow_reaches_are_none() -> None:
+    """A flow of the way beside it: there is nothing to take away, and the kernel would refuse."""
+    classes = [CLASSES[0], {"name": "two", "rate": "20mbit"}]
+    links = [(("a", "m"), {"rate": "100mbit", "class": classes}), (("m", "b"), {}), (("m", "c"), {})]
+    found = lower(graph(*links, flows=[{"name": "f", "from": "b", "to": "c"}]), 1)
+    assert [list(one["lines"]) for one in found.plan["changes"]] == [["delete class classid 1:10"]] * 2
+
+
 def test_both_directions_change_as_the_rate_of_a_preset_is_that_of_both() -> None:
     found = lowered({"key": "rate", "steps": RATES})
     assert {change["end"] for change in found.plan["changes"]} == {2, 3}

@@ -16,7 +16,7 @@ from rushhour.errors import RushHourError
 from rushhour.plan import lower
 from rushhour.spec.arrivals import Arrivals
 from rushhour.spec.check import problems
-from rushhour.spec.control import Class
+from rushhour.spec.control import Class, Later
 from rushhour.spec.pattern import Pattern
 from rushhour.spec.scenario import Readings, Scenario
 from rushhour.spec.topology import Bond, Direction, Link, Node, Topology
@@ -187,6 +187,11 @@ def test_keys_of_a_flow(key: str, kind: str) -> None:
 CLASS_KEYS: Document = {
     "parent": "two", "rate": "2mbit", "ceil": "7mbit", "prio": 3, "burst": "7kB", "quantum": "7000B",
     "weight": 7, "queue": "fq_codel", "buffer": "77kB", "curves": "sc rate 2mbit",
+    "then": {"at": "3s", "gone": True},
+}  # fmt: skip
+THEN: Document = {
+    "gone": True, "rate": "2mbit", "ceil": "7mbit", "prio": 3, "burst": "7kB", "quantum": "7000B", "weight": 7,
+    "curves": "sc rate 2mbit",
 }  # fmt: skip
 SCHEDULERS: dict[str, Document] = {
     "htb": {"rate": "1mbit"}, "hfsc": {"rate": "1mbit"}, "drr": {}, "qfq": {}, "prio": {}, "ets": {},
@@ -222,6 +227,16 @@ def divided(scheduler: str, **more: Any) -> Document:
 def test_keys_of_a_class(key: str, scheduler: str) -> None:
     assert names(Class) == set(CLASS_KEYS) | {"name", "flows"}
     assert not ignored(divided(scheduler), divided(scheduler, **{key: CLASS_KEYS[key]}))
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+@pytest.mark.parametrize("key", THEN)
+def test_keys_of_what_becomes_of_a_class(key: str, scheduler: str) -> None:
+    assert names(Later) == set(THEN) | {"at"}
+    once, late = ({"at": at, key: THEN[key]} for at in ("3s", "4s"))
+    assert not ignored(divided(scheduler), divided(scheduler, then=once))
+    if outcome(divided(scheduler, then=once)) is not None:
+        assert not ignored(divided(scheduler, then=once), divided(scheduler, then=late))
 
 
 @pytest.mark.parametrize("mode", ["802.3ad", "balance-rr", "balance-xor", "active-backup"])

@@ -1,4 +1,5 @@
-//! What the plan changes during the experiment: rates by traffic control, delay, jitter and loss by a wire's settings.
+//! What the plan changes during the experiment: rates and classes by traffic control, delay, jitter and loss by a wire's
+//! settings.
 //!
 //! Everything is understood before the start; one thread then waits for each instant in turn and hands the kernel what is
 //! due. A queue keeps its packets: the qdisc is changed, not replaced.
@@ -34,7 +35,7 @@ const STRIDE: usize = 8 + 8 + 4 + KEY_BYTES + 8 + 8;
 #[derive(Debug)]
 enum Work {
     /// Requests for the socket of this node.
-    Rate(String, Vec<Message>),
+    Lines(String, Vec<Message>),
     Wire(Arc<Wired>, Wire),
 }
 
@@ -66,7 +67,7 @@ impl Changes {
         for change in &plan.changes {
             let place = path::place(plan, change.end);
             let work = match change.key {
-                Key::Rate => rate(change, topology, nodes, &mut sockets),
+                Key::Rate | Key::Class => lines(change, topology, nodes, &mut sockets),
                 _ => wire(change, plan, topology, &mut wires),
             };
             let work = work.map_err(|error| error.at(&place))?;
@@ -113,7 +114,7 @@ fn carry_out(
 impl Due {
     fn carry_out(&self, sockets: &mut HashMap<String, Socket>, start_ns: i64) -> Result<()> {
         match &self.work {
-            Work::Rate(node, messages) => match sockets.get_mut(node) {
+            Work::Lines(node, messages) => match sockets.get_mut(node) {
                 Some(socket) => Ok(socket.batch(messages)?),
                 None => Err(Error::new("plan", format!("node {node:?} is not in the plan"))),
             },
@@ -123,7 +124,7 @@ impl Due {
 
     fn write(&self, table: &mut TableWriter, done_ns: i64) -> Result<()> {
         let packets = match &self.work {
-            Work::Rate(..) => 0,
+            Work::Lines(..) => 0,
             Work::Wire(element, _) => element.read()?.0,
         };
         let mut key = [0; KEY_BYTES];
@@ -148,10 +149,11 @@ fn name(key: Key) -> &'static str {
         Key::Loss => "loss",
         Key::Serial => "serial",
         Key::Hold => "hold",
+        Key::Class => "class",
     }
 }
 
-fn rate(
+fn lines(
     change: &Change,
     topology: &Topology,
     nodes: &Nodes,
@@ -161,12 +163,12 @@ fn rate(
     let device = Device { name: &end.dev, ifindex: end.ifindex };
     let messages = change.lines.iter().map(|line| tc::change(line, &device)).collect::<Result<Vec<_>>>()?;
     if messages.is_empty() {
-        return Err(Error::new("plan", "a change of rate has no lines"));
+        return Err(Error::new("plan", "a change of a rate or a class has no lines"));
     }
     if !sockets.contains_key(&end.node) {
         sockets.insert(end.node.clone(), Socket::route_in(nodes, &end.node)?);
     }
-    Ok(Work::Rate(end.node.clone(), messages))
+    Ok(Work::Lines(end.node.clone(), messages))
 }
 
 /// The wire of the change's end as it is from then on; `wires` holds each one as the changes so far have left it.
@@ -181,7 +183,7 @@ fn wire(change: &Change, plan: &Plan, topology: &Topology, wires: &mut HashMap<u
         Key::Delay => wire.delay_ns = change.value as u64,
         Key::Jitter => wire.jitter_ns = change.value as u64,
         Key::Loss => wire.loss = change.value,
-        Key::Rate => return Err(Error::new("plan", "a wire has no rate")),
+        Key::Rate | Key::Class => return Err(Error::new("plan", "a wire has no rate and no class")),
         Key::Serial | Key::Hold => serial(change, wire)?,
     }
     crate::path::wire::check(wire)?;

@@ -16,7 +16,7 @@ have no ports and go with the rest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from rushhour.plan.flows import FIRST_DPORT
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rushhour.plan.flows import PlannedFlow
+    from rushhour.spec.control import Later
 
 REST = "(rest)"  # no name that a scenario can give
 REST_RATE = Rate(8_000)  # beside rates that may already add up to the link's
@@ -58,6 +59,9 @@ class PlannedClass:
     limit: Limit
     words: str
     leaf: bool
+    prio: int = 1  # of its filters: one that goes has its own, by which they are taken away
+    then: Later | None = None
+    then_line: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +86,25 @@ def tree(queue: Queue, rtt_ns: int, frame: int) -> Tree:
     first = 1 if queue.scheduler in BANDED else _FIRST_MINOR
     ids = {name: f"{handle}:{first + number:x}" for number, name in enumerate(names)}
     planned, leaves, classes = [], [], []
+    gone = [entry.name for entry in entries if entry.then and entry.then.gone]
     top = f"{handle}:1" if queue.scheduler in SHAPING else f"{handle}:"
     for number, entry in enumerate(entries):
-        own = _planned(queue, entry, ids[entry.name], _limit(queue, entry, rtt_ns, frame))
+        place = f"parent {ids[entry.parent] if entry.parent else top} classid {ids[entry.name]}"
+        own = replace(
+            _planned(queue, entry, ids[entry.name], _limit(queue, entry, rtt_ns, frame)),
+            prio=2 + gone.index(entry.name) if entry.name in gone else 1,
+            then_line=f"class {place} {_class_words(queue, entry.later, frame)}" if entry.then else "",
+        )
         planned.append(own)
-        if (line := _class_words(queue, entry, frame)) is not None:
-            parent = ids[entry.parent] if entry.parent else top
-            classes.append(f"class parent {parent} classid {own.classid} {line}")
+        if queue.scheduler not in BANDED:
+            classes.append(f"class {place} {_class_words(queue, entry, frame)}")
         if own.leaf:
             leaf = Queue(own.ceil_bps or queue.rate_bps, entry.buffer or queue.buffer, own.words, "htb")
             place = f"parent {own.classid} handle {_FIRST_HANDLE + number:x}:"
             leaves += discipline_lines(place, leaf, own.limit, frame)
     roots, above = _roots(queue, entries, ids[rest], frame)
     if queue.scheduler in ("drr", "qfq"):  # which drop what no filter sends to a class
-        classes.append(f"filter parent {handle}: prio 2 matchall flowid {ids[rest]}")
+        classes.append(f"filter parent {handle}: prio {2 + len(gone)} matchall flowid {ids[rest]}")
     return Tree(tuple(planned), (*roots, *leaves), (*above, *classes))
 
 
@@ -106,17 +115,33 @@ def class_filters(
     for entry in classes:
         carried = [one for one in crossing if one.flow.group in entry.flows]
         scheduler = entry.classid.split(":")[0]
-        for line in _matches(carried, ipv6=ipv6):
+        for line in _matches(carried, entry.prio, ipv6=ipv6):
             yield f"filter parent {scheduler}: {line} flowid {entry.classid}"
 
 
+def class_changes(
+    classes: Sequence[PlannedClass], crossing: Sequence[Crossing]
+) -> Iterator[tuple[int, list[str]]]:
+    """When classes become others or go, and by which lines: first the filters that send flows there."""
+    for entry in classes:
+        if entry.then is None:
+            continue
+        lines = [entry.then_line]
+        if entry.then.gone:
+            scheduler = entry.classid.split(":")[0]
+            lines = [f"delete class classid {entry.classid}"]
+            if any(one.flow.group in entry.flows for one in crossing):
+                lines.insert(0, f"delete filter parent {scheduler}: prio {entry.prio}")
+        yield entry.then.at.ns, lines
+
+
 def ceiling(classes: Sequence[PlannedClass], flow: str) -> int | None:
-    """The least ceiling on a flow's way through the tree; None where its class has none."""
+    """The least ceiling on a flow's way through the tree; None where its class has none that lasts."""
     own = {entry.name: entry for entry in classes}
     entry = next((entry for entry in classes if flow in entry.flows), None)
     found: list[int] = []
     while entry is not None:
-        found += [entry.ceil_bps] if entry.ceil_bps else []
+        found += [entry.ceil_bps] if entry.ceil_bps and entry.then is None else []
         entry = own.get(entry.parent) if entry.parent else None
     return min(found, default=None)
 
@@ -169,11 +194,12 @@ def _planned(queue: Queue, entry: Class, classid: str, limit: Limit) -> PlannedC
         limit=limit,
         words=entry.queue or queue.words,
         leaf=not _is_inner(queue, entry),
+        then=entry.then,
     )
 
 
-def _class_words(queue: Queue, entry: Class, frame: int) -> str | None:
-    """What follows `class add … classid …`; None where the scheduler's bands are its classes."""
+def _class_words(queue: Queue, entry: Class, frame: int) -> str:
+    """What follows `class add … classid …`, of ets `class change …`."""
     rate = entry.rate.bps if entry.rate else 0
     ceil = entry.ceil.bps if entry.ceil else rate
     quantum = entry.quantum.bytes if entry.quantum else (entry.weight or 1) * frame
@@ -183,12 +209,10 @@ def _class_words(queue: Queue, entry: Class, frame: int) -> str | None:
             return _htb(rate, ceil, buckets, f"prio {entry.prio or 0} quantum {quantum}")
         case "hfsc":
             return f"hfsc {entry.curves or f'sc rate {rate}bit ul rate {ceil}bit'}"
-        case "drr":
-            return f"drr quantum {quantum}"
         case "qfq":
             # Classes of one weight and one length share a turn, idle ones too: the rest must not join them.
             return f"qfq weight {entry.weight or 1} maxpkt {frame + (entry.name == REST)}"
-    return None
+    return f"{queue.scheduler} quantum {quantum}"
 
 
 def _htb(rate: int, ceil: int, buckets: tuple[int, int], more: str) -> str:
@@ -220,7 +244,7 @@ def _roots(queue: Queue, entries: Sequence[Class], rest: str, frame: int) -> tup
     return [tbf(rate, limit, frame), f"parent 1:1 handle 2: {words}"], []
 
 
-def _matches(carried: Sequence[Crossing], *, ipv6: bool) -> Iterator[str]:
+def _matches(carried: Sequence[Crossing], prio: int, *, ipv6: bool) -> Iterator[str]:
     """u32's words for the packets of these flows: by protocol, then by a 16-bit word with their numbers."""
     family, header, icmp = ("ip6", 40, 58) if ipv6 else ("ip", 20, 1)
     numbers: dict[tuple[int, int], list[int]] = {}
@@ -235,7 +259,7 @@ def _matches(carried: Sequence[Crossing], *, ipv6: bool) -> Iterator[str]:
     for (protocol, place), known in numbers.items():
         for value, mask in blocks(sorted(set(known))):
             yield (
-                f"protocol {protocol_name} prio 1 u32 match {family} protocol {protocol} 0xff "
+                f"protocol {protocol_name} prio {prio} u32 match {family} protocol {protocol} 0xff "
                 f"match u16 {value} {mask:#x} at {place}"
             )
 

@@ -265,8 +265,9 @@ def _changes(changes: Sequence[PlanChange], ends: Sequence[PlanEnd]) -> Iterator
             now_ns = change.t_ns
         end = ends[change.end]
         for line in change.lines:
-            what, _, words = line.partition(" ")
-            yield f"tc -n {_q(end.node)} {what} change dev {_q(end.dev)} {words}"
+            verb = "delete" if line.startswith("delete ") else "change"
+            what, _, words = line.removeprefix("delete ").partition(" ")
+            yield f"tc -n {_q(end.node)} {what} {verb} dev {_q(end.dev)} {words}"
         if change.key in ("serial", "hold"):
             continue  # of a wire that is there to send at the shaper's rate: what changes that is said above
         if change.end in wires and not change.lines:

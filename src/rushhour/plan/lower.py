@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from rushhour.errors import PlanError
 from rushhour.plan import addresses
 from rushhour.plan.calibration import calibration
-from rushhour.plan.classes import class_filters
+from rushhour.plan.classes import class_changes, class_filters
 from rushhour.plan.context import context
 from rushhour.plan.flows import plan_entry
 from rushhour.plan.found import followed
@@ -29,6 +29,7 @@ from rushhour.plan.presets import resolve
 from rushhour.plan.programs import program_entries, program_nodes
 from rushhour.plan.routes import BY_PACKET, FIRST_TABLE, Step, marking_lines
 from rushhour.plan.schedule import scheduled
+from rushhour.plan.stages import Change
 from rushhour.plan.tools import tools
 from rushhour.record.context_file import ContextFile
 from rushhour.record.document import read
@@ -190,7 +191,7 @@ def _where_asked(layout: Layout, scenario: Scenario, flows: Sequence[Scheduled])
         plan["devices"] = [_device(layout, device) for device in layout.addressing.devices]
     if rules := list(_rules(layout)):
         plan["rules"] = rules
-    if due := _changes(layout):
+    if due := _changes(layout, flows):
         plan["changes"] = due
     if stopped := pauses(layout):
         plan["pauses"] = stopped
@@ -313,13 +314,13 @@ def _rules(layout: Layout) -> Iterator[dict[str, object]]:
         yield {"node": name, **family, "from": address, "table": table}
 
 
-def _changes(layout: Layout) -> list[dict[str, object]]:
-    """What patterns change, in the order of its instants; of one instant, in the order of the ends."""
+def _changes(layout: Layout, flows: Sequence[Scheduled]) -> list[dict[str, object]]:
+    """What patterns and classes change, in the order of the instants; of one, in the order of the ends."""
     found = [
         (2 * number + side, change)
         for number, cable in enumerate(layout.cables)
         for side in (0, 1)
-        for change in cable.stages[side].changes
+        for change in (*cable.stages[side].changes, *_of_classes(layout, number, side, flows))
     ]
     if len(found) > MOST_CHANGES:
         raise PlanError(
@@ -333,6 +334,15 @@ def _changes(layout: Layout) -> list[dict[str, object]]:
         | ({"lines": list(change.lines)} if change.lines else {})
         for end, change in found
     ]
+
+
+def _of_classes(layout: Layout, number: int, side: int, flows: Sequence[Scheduled]) -> Iterator[Change]:
+    """What becomes of the classes of an end."""
+    classes = layout.cables[number].stages[side].classes
+    if any(entry.then for entry in classes):
+        crossing = layout.crossing(Step(number, side), (one.flow for one in flows))
+        for t_ns, lines in class_changes(classes, crossing):
+            yield Change(t_ns, "class", 0.0, tuple(lines))
 
 
 def _ingress(layout: Layout, arrival: Arrival) -> dict[str, object]:

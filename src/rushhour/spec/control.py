@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rushhour.quantities.units import Buffer, Rate, Size
+from rushhour.quantities.units import Buffer, Duration, Rate, Size
 from rushhour.spec.model import Model, Name, Words
 
 MAX_CLASSES = 1_000
@@ -33,6 +33,30 @@ SCHEDULERS_OF_KEY: dict[str, tuple[Scheduler, ...]] = {
     "quantum": ("htb", "drr", "ets"),
     "weight": ("drr", "qfq", "ets"),
 }
+
+
+class Later(Model):
+    """What becomes of a class while packets pass: a key that it does not name stays as it is."""
+
+    at: Duration = Field(description="instant, from the start of the experiment")
+    gone: bool = Field(
+        False,
+        description="the class is taken away: what waits in it is lost, and its flows go where those do that "
+        "no class names",
+    )
+    rate: Rate | None = Field(None, description="from then on, as the class's key of that name")
+    ceil: Rate | None = Field(None, description="likewise")
+    curves: Words | None = Field(None, description="likewise")
+    prio: Annotated[int, Field(strict=True, ge=0, le=7)] | None = Field(None, description="likewise")
+    burst: Size | None = Field(None, description="likewise")
+    quantum: Size | None = Field(None, description="likewise")
+    weight: Annotated[int, Field(strict=True, ge=1, le=1000)] | None = Field(None, description="likewise")
+
+    @property
+    def keys(self) -> dict[str, object]:
+        """The class's keys that become others."""
+        every = ((key, getattr(self, key)) for key in type(self).model_fields if key not in ("at", "gone"))
+        return {key: value for key, value in every if value is not None}
 
 
 class Class(Model):
@@ -69,6 +93,14 @@ class Class(Model):
     )
     queue: Words | None = Field(None, description="queue discipline of the class; default the link's `queue`")
     buffer: Buffer | None = Field(None, description="limit of its queue; default the link's `buffer`")
+    then: Later | None = Field(
+        None, description="what becomes of it while packets pass: { at, gone } or { at, rate, weight, … }"
+    )
+
+    @property
+    def later(self) -> Class:
+        """As it is in the end."""
+        return self.model_copy(update=self.then.keys) if self.then else self
 
 
 class Police(Model):

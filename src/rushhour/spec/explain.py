@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, get_args
 
 from rushhour.spec.arrivals import Arrivals, SizeLaw, TimeLaw
 from rushhour.spec.check.problem import Path, Problem
-from rushhour.spec.control import Class, Police
+from rushhour.spec.control import Class, Later, Police
 from rushhour.spec.figure import Figure
 from rushhour.spec.judge import Judge
 from rushhour.spec.keys import fields, nearest
@@ -56,6 +56,7 @@ MODELS: Models = {
     ("judge",): Judge,
     ("figure",): Figure,
     **{(*direction, "class"): Class for direction in _DIRECTIONS},
+    **{(*direction, "class", "then"): Later for direction in _DIRECTIONS},
     **{(*direction, "police"): Police for direction in _DIRECTIONS},
 }
 _TYPES = {

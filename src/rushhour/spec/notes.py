@@ -44,6 +44,11 @@ A factor varies one key of a class (`"topology.class.mice.rate" = ["100mbit", "2
 once (`"topology.class" = [[], [{ name = "mice", … }]]`).
 
 """,
+    ("link", "class", "then"): """\
+`then = { at = "500ms", weight = 1 }`, `then = { at = "500ms", gone = true }`. What a class has sent and what waits in it
+stay where it becomes another. Bands of ets and prio stay to the end, and so does the class for what no class names.
+
+""",
     ("link", "police"): """\
 At the ingress of the node that the packets reach (of a preset: with the data): a bottleneck without a queue,
 `police = { rate = "10mbit", burst = "50kB" }`.

@@ -39,6 +39,7 @@ _TITLES: dict[tuple[str, ...], str] = {
     ("link",): "`[[link]]`: a link of a free graph",
     ("link", "bond"): "`bond`: parallel cables as one link",
     ("link", "class"): "`[[topology.class]]`, `[[link.class]]`: classes that divide a rate",
+    ("link", "class", "then"): "`then` of a class: what becomes of it while packets pass",
     ("link", "police"): "`[topology.police]`, `[link.police]`: a policer",
     ("flow",): "`[[flow]]`: a conversation",
     ("flow", "arrivals"): "`arrivals` of a flow: many short ones",

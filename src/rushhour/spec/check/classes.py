@@ -63,9 +63,12 @@ def _check_classes(
             yield Problem((*path, "name"), f'"{entry.name}" is already the name of a class', "classes differ")
         yield from _check_keys(entry, scheduler, path)
         yield from _check_parent(entry, classes, path)
+        yield from _check_then(scenario, entry, scheduler, inner={one.parent for one in classes}, path=path)
     yield from _check_flows(scenario, classes, here)
     if scheduler in SHAPING and direction.rate is not None:
         yield from _check_rates(classes, direction.rate, here)
+        if any(entry.then for entry in classes):
+            yield from _check_rates([entry.later for entry in classes], direction.rate, here)
 
 
 def _check_keys(entry: Class, scheduler: Scheduler, path: Path) -> Iterator[Problem]:
@@ -89,6 +92,30 @@ def _check_keys(entry: Class, scheduler: Scheduler, path: Path) -> Iterator[Prob
     yield from _check_bucket(entry.burst, entry.rate, (*path, "burst"))
     if entry.quantum is not None and entry.quantum.bytes == 0:
         yield Problem((*path, "quantum"), "is zero", "the class would never have its turn")
+
+
+def _check_then(
+    scenario: Scenario, entry: Class, scheduler: Scheduler, *, inner: set[str | None], path: Path
+) -> Iterator[Problem]:
+    """Check what becomes of a class: when, and whether its scheduler can do that."""
+    then, here = entry.then, (*path, "then")
+    if then is None:
+        return
+    if not 0 < then.at.ns < scenario.span.ns:
+        message = f'"{then.at}" is not while the experiment lasts, "{scenario.span}"'
+        yield Problem((*here, "at"), message, "after its start and before its end")
+    if then.gone == bool(then.keys):
+        said = "the class is gone, so nothing else becomes of it" if then.gone else "says nothing of the class"
+        yield Problem(here, said, 'write for example gone = true, or weight = 2')
+    elif not then.gone:
+        yield from _check_keys(entry.later, scheduler, here)
+        if scheduler == "ets" and entry.weight is None and entry.quantum is None:
+            yield Problem(here, "a band without a weight stays one", "give it one from the start")
+    elif scheduler in BANDED:
+        yield Problem((*here, "gone"), f'means nothing to "{scheduler}"', "it keeps its bands to the end")
+    elif entry.name in inner or not entry.flows:
+        said = "other classes are part of this one" if entry.name in inner else "what no class names goes there"
+        yield Problem((*here, "gone"), said, "a class that names flows can be taken away")
 
 
 def _check_bucket(burst: Size | None, rate: Rate | None, path: Path) -> Iterator[Problem]:
