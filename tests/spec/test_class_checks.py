@@ -65,11 +65,14 @@ def test_two_classes_that_share_a_link_are_fine() -> None:
         ({"topology": 'impair_at = "ingress"'}, "there are no impairments to place"),
         ({"small": 'then = { at = "6s", gone = true }'}, '"6s" is not while the experiment lasts, "5s"'),
         ({"small": 'then = { at = "1s" }'}, "small.then: says nothing of the class"),
-        ({"small": 'then = { at = "1s", gone = true, prio = 1 }'}, "nothing else becomes of it"),
+        ({"small": 'then = { at = "1s", gone = true, prio = 1 }'}, "is gone, so nothing else becomes of it"),
         ({"small": 'then = { at = "1s", weight = 2 }'}, 'then.weight: means nothing to "htb"'),
         ({"small": 'then = { at = "1s", rate = "40mbit" }'}, "the rates add up to 120 Mbit/s"),
         ({"large": 'then = { at = "1s", gone = true }'}, "what no class names goes there"),
-        ({"large": FINE + '\nparent = "small"', "small": 'then = { at = "1s", gone = true }'}, "part of this one"),
+        (
+            {"large": FINE + '\nparent = "small"', "small": 'then = { at = "1s", gone = true }'},
+            "part of this one",
+        ),
     ],
 )
 def test_a_fault_is_named(keys: dict[str, str], said: str) -> None:

@@ -190,8 +190,8 @@ CLASS_KEYS: Document = {
     "then": {"at": "3s", "gone": True},
 }  # fmt: skip
 THEN: Document = {
-    "gone": True, "rate": "2mbit", "ceil": "7mbit", "prio": 3, "burst": "7kB", "quantum": "7000B", "weight": 7,
-    "curves": "sc rate 2mbit",
+    "gone": True, "rate": "2mbit", "ceil": "7mbit", "prio": 3, "burst": "7kB", "quantum": "7000B",
+    "weight": 7, "curves": "sc rate 2mbit",
 }  # fmt: skip
 SCHEDULERS: dict[str, Document] = {
     "htb": {"rate": "1mbit"}, "hfsc": {"rate": "1mbit"}, "drr": {}, "qfq": {}, "prio": {}, "ets": {},

@@ -40,7 +40,7 @@ class Later(Model):
 
     at: Duration = Field(description="instant, from the start of the experiment")
     gone: bool = Field(
-        False,
+        default=False,
         description="the class is taken away: what waits in it is lost, and its flows go where those do that "
         "no class names",
     )

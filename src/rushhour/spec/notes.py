@@ -45,8 +45,9 @@ once (`"topology.class" = [[], [{ name = "mice", … }]]`).
 
 """,
     ("link", "class", "then"): """\
-`then = { at = "500ms", weight = 1 }`, `then = { at = "500ms", gone = true }`. What a class has sent and what waits in it
-stay where it becomes another. Bands of ets and prio stay to the end, and so does the class for what no class names.
+`then = { at = "500ms", weight = 1 }`, `then = { at = "500ms", gone = true }`. What a class has sent and what
+waits in it stay where it becomes another. Bands of ets and prio stay to the end, and so does the class for
+what no class names.
 
 """,
     ("link", "police"): """\

@@ -105,8 +105,8 @@ def _check_then(
         message = f'"{then.at}" is not while the experiment lasts, "{scenario.span}"'
         yield Problem((*here, "at"), message, "after its start and before its end")
     if then.gone == bool(then.keys):
-        said = "the class is gone, so nothing else becomes of it" if then.gone else "says nothing of the class"
-        yield Problem(here, said, 'write for example gone = true, or weight = 2')
+        said = "is gone, so nothing else becomes of it" if then.gone else "says nothing of the class"
+        yield Problem(here, said, "write for example gone = true, or weight = 2")
     elif not then.gone:
         yield from _check_keys(entry.later, scheduler, here)
         if scheduler == "ets" and entry.weight is None and entry.quantum is None:
@@ -114,7 +114,8 @@ def _check_then(
     elif scheduler in BANDED:
         yield Problem((*here, "gone"), f'means nothing to "{scheduler}"', "it keeps its bands to the end")
     elif entry.name in inner or not entry.flows:
-        said = "other classes are part of this one" if entry.name in inner else "what no class names goes there"
+        rest = "what no class names goes there"
+        said = "other classes are part of this one" if entry.name in inner else rest
         yield Problem((*here, "gone"), said, "a class that names flows can be taken away")
 
 
