@@ -91,6 +91,13 @@ def save(tree: Path, text: str, name: str = "net/cubic.c") -> str:
         ("const char *why", "const char *because", ("cubictcp_recalc_ssthresh",), False),
         ("static void\nold_style(int a)\n{\n}\n", "", ("old_style",), False),
         (".name", ".flags = 1,\n\t.name", (), True),
+        (
+            "/* Calculate. */\n",
+            "/* A.\n */\nint one(void)\n{\n}\nEXPORT_SYMBOL(one);\n\n",
+            ("one",),
+            False,
+        ),
+        ("/* Calculate. */\n", "/* Count. */ int two;\n", (), True),
     ],
 )
 def test_a_change_names_the_functions(

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from checks import BODY, judged, linux, measured
 from fakes import SCENARIO, FakeLab
-from little_tree import commit, git, make_tree
+from little_tree import commit, git
 
 from rushhour.check import Options, check, core
 from rushhour.check.reach import Reach
@@ -26,8 +27,6 @@ from rushhour.packetdrill.scripts import Script
 from rushhour.record.record import Record
 from rushhour.verdict.side import key_of
 
-BODY = "static int speed(void)\n{{\n\treturn {};\n}}\n"
-
 
 @pytest.fixture(autouse=True)
 def private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,30 +38,7 @@ def private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    made = make_tree(tmp_path / "linux")
-    (made / "net/ipv4").mkdir(parents=True)
-    (made / "net/ipv4/tcp.c").write_text("int tcp;\n")
-    git(made, "init", "-q", "-b", "main")
-    commit(made, "first", one__c=BODY.format(90))
-    return made
-
-
-def measured(slow: set[str]) -> FakeLab:
-    """Goodput by the value that the kernel was built with."""
-
-    def behaviour(kernel: str, cc: str, _seed: int) -> float:
-        image = next(one for one in kernels.installed() if one.name == kernel)
-        value = int(image.image.read_text().split("return ")[1].split(";")[0])
-        return float(value if cc in slow else 90)
-
-    return FakeLab(behaviour)
-
-
-def judged(
-    tree: Path, base: str | None = None, lab: FakeLab | None = None, **options: object
-) -> dict[str, Any]:
-    given = Options(**{"scenarios": ("fake.toml",), "whole": True, "jobs": 1, **options})  # type: ignore[arg-type]
-    return check(tree, base, options=given, lab=lab or measured({"bbr", "cubic"}))
+    return linux(tmp_path)
 
 
 def test_what_is_not_committed_is_judged_against_head(tree: Path) -> None:
@@ -190,24 +166,6 @@ def test_a_clean_tree_is_judged_by_its_last_commit(tree: Path) -> None:
     assert (found["verdict"], found["exit"]) == ("better", 0)
     assert found["commits"][0]["subject"] == "faster"
     assert "Tested-by: A <a@example.org>" in mail(found, "A <a@example.org>")
-
-
-def test_every_commit_of_a_series_is_judged_against_the_one_before(tree: Path) -> None:
-    base = git(tree, "rev-parse", "HEAD")
-    commit(tree, "a comment", one__c=BODY.format(90) + "/* why */\n")
-    commit(tree, "slower", one__c=BODY.format(80))
-    commit(tree, "does not build", one__c="int one = nonsense;\n")
-    commit(tree, "mended", one__c=BODY.format(81))
-    (tree / "one.c").write_text(BODY.format(82))
-    found = judged(tree, base)
-    words = [(one["subject"], one["verdict"]) for one in found["commits"]]
-    assert words[:3] == [("a comment", "same"), ("slower", "worse"), ("does not build", "broken")]
-    # What came before the mended commit cannot run, so it is judged against the last that does.
-    assert words[3] == ("mended", "same")
-    assert words[4][0] == "what is not committed yet"
-    assert found["exit"] == 1
-    assert "nonsense" in found["commits"][2]["sentence"]
-    assert "Tested-by" not in mail(found, "A <a@example.org>")
 
 
 def test_what_compiles_to_the_same_image_is_the_same_and_nothing_runs(

@@ -23,6 +23,7 @@ _NAME = re.compile(r"(\w+)\s*\(")
 _DEFINING = re.compile(r"\b(?:COMPAT_)?SYSCALL_DEFINE\d\((\w+)|\bBPF_CALL_\d\((\w+)")
 _NO_NAMES = frozenset({"__attribute__", "__releases", "__acquires", "__must_hold", "__printf", "__aligned"})
 _HEAD_LINES = 12
+_EXPORTED = re.compile(r"EXPORT_SYMBOL(?:_GPL)?\(\w+\);\s*")
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def between(repository: Path, base: str, candidate: str) -> Change:
         if path.endswith((".c", ".h")):
             texts = [_text(repository, commit, path) for commit in (base, candidate)]
             before, after = map(functions_of, texts)
-            functions, outside = touched((before, old), (after, new))
+            functions, outside = touched((before, old, _silent(texts[0])), (after, new, _silent(texts[1])))
             outside = outside or any(map(_directs, texts, (old, new)))
             code = kind != "changed" or not tokens.same(*texts)
             found.append(FileChange(path, kind, old, new, functions, outside, code))
@@ -140,18 +141,30 @@ def _head(before: Sequence[str]) -> tuple[str, int]:
     return name, len(before) - len(head) + 1 if head else 0
 
 
-def touched(*sides: tuple[list[Function], tuple[int, ...]]) -> tuple[tuple[str, ...], bool]:
-    """The functions in which lines lie, and whether others lie outside of all."""
+def touched(*sides: tuple[list[Function], tuple[int, ...], set[int]]) -> tuple[tuple[str, ...], bool]:
+    """The functions in which lines lie, and whether others lie outside of all.
+
+    Args:
+        sides: The functions of a text, lines that differ, and those that say nothing where no function is.
+    """
     names: dict[str, None] = {}
     outside = False
-    for functions, lines in sides:
+    for functions, lines, silent in sides:
         for line in lines:
             inside = next((one.name for one in functions if one.first <= line <= one.last), None)
-            if inside is None:
-                outside = True
-            else:
+            if inside is not None:
                 names[inside] = None
+            elif line not in silent:
+                outside = True
     return tuple(names), outside
+
+
+def _silent(text: str) -> set[int]:
+    """Lines without a token, and such as only let modules have a function: there are none here."""
+    lines, coded = text.splitlines(), tokens.coded(text)
+    return {
+        number for number, line in enumerate(lines, 1) if number not in coded or _EXPORTED.fullmatch(line)
+    }
 
 
 def _directs(text: str, lines: Sequence[int]) -> bool:

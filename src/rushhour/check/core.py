@@ -8,18 +8,18 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rushhour.check import telling
-from rushhour.check.change import Change, between, series
+from rushhour.check import steps, telling
+from rushhour.check.change import Change, between
 from rushhour.check.reach import Reach, holds, is_silent, reach
 from rushhour.check.same import compiles_to_the_same
+from rushhour.check.unused import unused
 from rushhour.coverage import index_file
-from rushhour.errors import BuildError, KernelError, UsageError
+from rushhour.errors import BuildError, UsageError
 from rushhour.files import rooms
 from rushhour.lab import clock
 from rushhour.lab import kernel as kernels
 from rushhour.lab.kernel import git
-from rushhour.lab.kernel.snapshot import Beside, beside
-from rushhour.packetdrill import pairs
+from rushhour.packetdrill import pairs as drilled
 from rushhour.packetdrill.telling import keep
 from rushhour.record.seal import write_json
 from rushhour.report.verdict import output
@@ -28,12 +28,13 @@ from rushhour.verdict.comparing import SUITE, compare
 from rushhour.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from rushhour.coverage.index import Index
     from rushhour.lab.base import Lab
     from rushhour.lab.kernel import Kernel
     from rushhour.lab.kernel.objects import Told
+    from rushhour.lab.kernel.snapshot import Beside
     from rushhour.running.conductor import Watch
     from rushhour.running.executor import Executor
 
@@ -46,6 +47,7 @@ BROKEN = 1
 """Exit code of a change that does not build, or start."""
 UNTOLD = 3
 """Exit code where nothing executes the change: the runs cannot tell."""
+_MOST_KEPT = 24  # kernels of 13 MB each
 
 
 @dataclass(frozen=True)
@@ -114,25 +116,26 @@ def check(
     """
     begin = clock.monotonic()
     options = options or Options()
-    where = _beside(tree)
-    steps = _steps(where, base, options)
+    where = steps.of(tree)
+    pairs = steps.between(where, base, committed=options.committed, at_once=options.at_once)
     folder = options.out or rooms.unused(RESULTS / "check" / clock.folder_stamp(clock.now()))
-    going = _Going(where, _index(options), len(steps) > 1, folder, options, lab, executor, watch, tell, note)
+    going = _Going(where, _index(options), len(pairs) > 1, folder, options, lab, executor, watch, tell, note)
     going.find_scripts()
     _begin(folder)
     commits: list[dict[str, Any]] = []
-    before = steps[0][0]
-    for _, after in steps:
+    before = pairs[0][0]
+    for _, after in pairs:
         commits.append(going.judge(before, after))
         if (
             commits[-1]["verdict"] != "broken"
         ):  # what follows a commit that does not build, or start, is judged without it
             before = after
-    going.clear({name for step in steps[-1:] for name in step})
-    worst = max(commits, key=lambda one: telling.RANK[one["verdict"]])
+    # The next check is most likely of the same series, with another end.
+    going.clear({pairs[0][0], *(after for _, after in pairs[-_MOST_KEPT:])})
+    worst = telling.deciding(commits)
     document: dict[str, Any] = {
         "format": FORMAT, "rushhour": __version__, "made": clock.stamped(), "tree": Path(tree).resolve().name,
-        "base": steps[0][0], "verdict": worst["verdict"], "exit": worst["exit"],
+        "base": pairs[0][0], "verdict": worst["verdict"], "exit": worst["exit"],
         "elapsed_s": round(clock.monotonic() - begin, 1), "commits": commits,
     }  # fmt: skip
     document["sentence"] = telling.whole(document)
@@ -156,65 +159,6 @@ def _index(options: Options) -> Index | None:
         return index_file.read(place) if place.is_file() else None
 
 
-def _beside(tree: str | Path) -> Beside:
-    try:
-        return beside(Path(tree).expanduser())
-    except KernelError as error:
-        raise UsageError(
-            f"this is no git repository: {error.message}",
-            where=str(tree),
-            hint="go into a clone of the kernel, or name it: rushhour check ~/linux",
-        ) from error
-
-
-def _steps(where: Beside, base: str | None, options: Options) -> list[tuple[str, str]]:
-    """Pairs of commits to be judged: each with the one before it."""
-    head, working = where.head(), None if options.committed else where.working()
-    if git.ask(where.place, "cat-file", "-t", f"{head}:net/ipv4", default="").strip() != "tree":
-        raise UsageError(
-            "this is no kernel tree: it has no net/ipv4", where=str(where.top or where.directory),
-            hint="go into a clone of the kernel, or name it: rushhour check ~/linux",
-        )  # fmt: skip
-    if base is None:
-        if working:
-            return [(head, working)]
-        before = git.commit(where.place, f"{head}^")
-        if before is None:
-            raise UsageError(
-                f"nothing differs from {head[:12]}, which has no parent here",
-                hint="change something (what git ignores does not count), or name the revision before your "
-                "commits: --base REVISION",
-            )
-        return [(before, head)]
-    first = git.commit(where.directory, base)
-    if first is None:
-        raise UsageError(f'there is no revision "{base}"', where=str(where.top or where.directory))
-    now = working or head
-    if options.at_once and now != first:  # the base may be in no history, if a branch was rebased
-        return [(first, now)]
-    if git.ask(where.place, "merge-base", first, head, default="").strip() != first:
-        raise UsageError(
-            f"{base} is not in the history of HEAD ({head[:12]})",
-            hint=f"where both come from: git merge-base {base} HEAD",
-        )
-    steps = series(where.place, first, head)
-    steps += [(head, working)] if working else []
-    if not steps:
-        raise UsageError(f"nothing differs between {base} and the tree", hint="name an earlier --base")
-    return steps
-
-
-def states(tree: str | Path, every_s: float = 1.0) -> Iterator[str]:
-    """The commit of the work tree now, and again whenever it has become another, for ever."""
-    where, last = _beside(tree), ""
-    while True:
-        now = where.working() or where.head()
-        if now != last:
-            last = now
-            yield now
-        clock.sleep(every_s)
-
-
 @dataclass
 class _Going:
     """A check that goes on."""
@@ -229,15 +173,17 @@ class _Going:
     watch: Watch | None
     tell: Tell
     note: Tell
-    scripts: pairs.Scripts | None = None
+    scripts: drilled.Scripts | None = None
     told: dict[Change, Told] = field(default_factory=dict)
     dead: set[str] = field(default_factory=set)
+    images: dict[str, str] = field(default_factory=dict)
+    judged: list[str] = field(default_factory=list)
 
     def find_scripts(self) -> None:
         """Look for packetdrill's scripts and its program, if scripts were named: before anything is built."""
         asked = self.options
         if asked.scripts:
-            self.scripts = pairs.find(
+            self.scripts = drilled.find(
                 asked.scripts, asked.binary, asked.source, jobs=asked.jobs, tell=self.tell
             )
 
@@ -245,24 +191,34 @@ class _Going:
         """Build, choose, compare: what is said of a commit."""
         begin = clock.monotonic()
         change = between(self.where.place, before, after)
-        reached = reach(
-            change, self.index, lambda path: git.ask(self.where.place, "cat-file", "blob", f"{before}:{path}")
-        )
-        subject = git.ask(self.where.place, "show", "--no-patch", "--format=%s", after).strip()
+        reached = self._reach(change)
         found: dict[str, Any] = {
-            "commit": after, "subject": subject, "change": telling.differing(change, reached),
+            "commit": after, "subject": steps.subject(self.where.place, after),
+            "change": telling.differing(change, reached),
         }  # fmt: skip
-        self.note(f"{after[:12]} {subject}")
+        self.note(f"{after[:12]} {found['subject']}")
         for line in telling.files(found["change"]):
             self.note(f"  {line}")
         found |= self._found(change, reached)
         if change in self.told and self.told[change].warnings:
             found["warnings"] = [*self.told[change].warnings]
+        self.judged += [before] if not self.judged else []
+        if earlier := steps.restored(self.where.place, change, self.judged, self.images):
+            found["restores"] = earlier
+        self.judged.append(after)
         found["elapsed_s"] = round(clock.monotonic() - begin, 1)
         found["sentence"] = telling.commit(found)
         if self.several:
             self.note(f"  {found['sentence']}")
         return found
+
+    def _reach(self, change: Change, without: frozenset[str] = frozenset()) -> Reach:
+        """What the index says of a change, where these files are known to be of no use."""
+
+        def text(path: str) -> str:
+            return git.ask(self.where.place, "cat-file", "blob", f"{change.base}:{path}")
+
+        return reach(change, self.index, text, without)
 
     def _found(self, change: Change, reached: Reach) -> dict[str, Any]:
         same = {"verdict": "same", "exit": 0, "image": "same", "cells": 0}
@@ -280,7 +236,10 @@ class _Going:
         # Where objects could not be compared before, they can be now that its kernel is built.
         if self._is_same_code(change):
             return {**same, "numbers": True}
-        return self._ran(change, base, candidate, reached)
+        if new := unused(self.where.place, change):
+            reached = self._reach(change, new)
+        found = self._ran(change, base, candidate, reached)
+        return {**found, "change": telling.differing(change, reached)}
 
     def _is_same_code(self, change: Change) -> bool:
         """Whether it compiles to the same code, as far as is known now; asked twice, compiled once."""
@@ -368,7 +327,7 @@ class _Going:
             found |= {"verdict": "unexercised", "exit": UNTOLD}
         return found
 
-    def _drilled(self, scripts: pairs.Scripts, base: Kernel, candidate: Kernel) -> dict[str, Any]:
+    def _drilled(self, scripts: drilled.Scripts, base: Kernel, candidate: Kernel) -> dict[str, Any]:
         """What came of packetdrill's scripts; all of it is in the folder of the commit's comparison."""
         done = itertools.count(1)
         self.tell("packetdrill")
@@ -383,12 +342,15 @@ class _Going:
     def _build(self, commit: str, sanitizers: tuple[str, ...] = ()) -> Kernel:
         name = f"{PREFIX}{'-'.join([commit[:12], *sanitizers])}"
         source = f"{self.where.place}@{commit}"
-        return kernels.build(
+        made = kernels.build(
             source, name, lambda step: self.tell(f"{commit[:12]}: {step}"), aside=True, files=sanitizers
         )
+        if not sanitizers:
+            self.images[commit] = str(made.identity["image_sha256"])
+        return made
 
     def clear(self, keep: set[str]) -> None:
-        """Remove the kernels of earlier checks of this tree: those of the last step are of use again.
+        """Remove the kernels of earlier checks of this tree, but for those of these commits.
 
         One that does not start is of none, and `doctor` would warn of it ever after.
         """

@@ -41,6 +41,7 @@ class Reach:
         first: Cells that execute something of the change, or of a file in which declarations differ.
         known: Whether of everything that differs it is known which cells execute it.
         idle: Cells that execute no function that differs, where the index tells so for certain.
+        unused: Files to which nothing in the kernel comes, and such as only build or declare what they have.
     """
 
     executed: Mapping[tuple[str, str], frozenset[Key]] = field(default_factory=dict)
@@ -49,6 +50,7 @@ class Reach:
     first: frozenset[Key] = frozenset()
     known: bool = False
     idle: frozenset[Key] = frozenset()
+    unused: frozenset[str] = frozenset()
 
     def cells(self, path: str, function: str) -> int | None:
         """How many cells execute a function; None if that is not known."""
@@ -66,13 +68,16 @@ def is_no_part(path: str) -> bool:
     return any(fnmatch(path, pattern) for pattern in _SILENT)
 
 
-def reach(change: Change, index: Index | None, text: Callable[[str], str]) -> Reach:
+def reach(
+    change: Change, index: Index | None, text: Callable[[str], str], unused: frozenset[str] = frozenset()
+) -> Reach:
     """What an index says of a change.
 
     Args:
         change: What differs.
         index: What the cells execute; None if nobody knows.
         text: Gives the text of a file before the change.
+        unused: Files of which it is known that no cell comes to what they change (`unused.unused`).
     """
     if index is None:
         return Reach()
@@ -84,6 +89,9 @@ def reach(change: Change, index: Index | None, text: Callable[[str], str]) -> Re
     for one in change.files:
         if is_no_part(one.path):
             compiled[one.path] = False
+        elif one.path in unused:
+            compiled[one.path] = True
+            executed |= {(one.path, name): frozenset() for name in one.functions}
         elif one.path in index.files:
             compiled[one.path] = True
             there = {function.name for function in index.files[one.path].functions}
@@ -98,10 +106,13 @@ def reach(change: Change, index: Index | None, text: Callable[[str], str]) -> Re
             compiled[one.path] = False
         else:
             known = False
-    return Reach(executed, compiled, never, frozenset(first), known, _idle(change, index, compiled))
+    idle = _idle(change, index, compiled, unused)
+    return Reach(executed, compiled, never, frozenset(first), known, idle, unused)
 
 
-def _idle(change: Change, index: Index, compiled: Mapping[str, bool]) -> frozenset[Key]:
+def _idle(
+    change: Change, index: Index, compiled: Mapping[str, bool], unused: frozenset[str]
+) -> frozenset[Key]:
     """The cells of the index that come to no function that differs: none, if anything else differs as well.
 
     A cell that never comes to a function runs the same instructions whatever that does. What is inline in a
@@ -109,7 +120,7 @@ def _idle(change: Change, index: Index, compiled: Mapping[str, bool]) -> frozens
     """
     running: set[Key] = set()
     for one in change.files:
-        if compiled.get(one.path) is False or not one.code:
+        if compiled.get(one.path) is False or not one.code or one.path in unused:
             continue
         # What the index does not know is new, perhaps called in place of another, or never compiled.
         if one.kind != "changed" or one.outside or not _all_known(one, index):

@@ -38,6 +38,7 @@ def differing(change: Change, reached: Reach) -> list[dict[str, Any]]:
             "path": one.path, "kind": one.kind, "lines": {"old": list(one.old), "new": list(one.new)},
             "outside": one.outside, "code": one.code, "compiled": reached.compiled.get(one.path),
             "unexecuted": list(reached.never.get(one.path, ())),
+            **({"unused": True} if one.path in reached.unused else {}),
             "functions": {name: reached.cells(one.path, name) for name in one.functions},
         }
         for one in change.files
@@ -149,7 +150,18 @@ def commit(found: Mapping[str, Any]) -> str:
         said += _too_new(drilled.get("newer", 0))
     if watched := found.get("sanitizers"):
         said = _with_sanitizers(said, watched)
-    return f"{said}{_warned(found.get('warnings', ()))}"
+    return f"{said}{_restored(found)}{_warned(found.get('warnings', ()))}"
+
+
+def _restored(found: Mapping[str, Any]) -> str:
+    """That a commit only takes back what others of the series did."""
+    earlier = found.get("restores")
+    if not earlier:
+        return ""
+    which = f"{earlier['commit'][:12]}, the base" if earlier["base"] else earlier["commit"][:12]
+    if earlier["whole"]:
+        return f" It restores the kernel of {which}: against that nothing differs."
+    return f" All that it changes is as at {which}, again."
 
 
 def _warned(warnings: Sequence[str]) -> str:
@@ -192,7 +204,8 @@ def _sentence(found: Mapping[str, Any]) -> str:
     if found.get("image") == "same":
         return f"Same: {_unrun(found)}"
     if verdict == "unexercised":
-        return f"Nothing here was exercised: no cell executes {_unexercised(found)}."
+        who = "nothing in the kernel calls" if _is_all_unused(found) else "no cell executes"
+        return f"Nothing here was exercised: {who} {_unexercised(found)}."
     if found["differ"] == 0:
         return _equal(found)
     of = f"{found['differ']} of {_count(found['cells'], 'cell')} differ{'s' * (found['differ'] == 1)}"
@@ -248,9 +261,17 @@ def _never(found: Mapping[str, Any]) -> str:
     return f" No cell executes {'; '.join(said[:_MOST_LINES])} of the base." if said else ""
 
 
+def _is_all_unused(found: Mapping[str, Any]) -> bool:
+    """Whether all code of a change lies there for nothing."""
+    code = [one for one in found["change"] if one["compiled"] is not False]
+    return bool(code) and all(one.get("unused") for one in code)
+
+
 def _unexercised(found: Mapping[str, Any]) -> str:
     said = []
     for one in found["change"]:
+        if one.get("unused") and not one["path"].endswith(".c"):
+            continue  # it only builds, or declares, what the others have
         if one["compiled"] is False:
             said.append(f"{one['path']} (not compiled)")
             continue
@@ -284,16 +305,36 @@ def _count(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
+def deciding(commits: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The commit that decides of a series: the worst of those that do not go back to a kernel before.
+
+    That kernel, as all before it, has been judged; the same as the base cannot be worse than it.
+    """
+    onward = [one for one in commits if not _goes_back(one)]
+    return max(onward or commits, key=lambda one: RANK[one["verdict"]])
+
+
+def _goes_back(found: Mapping[str, Any]) -> bool:
+    earlier = found.get("restores")
+    return bool(earlier and earlier["whole"])
+
+
 def whole(document: Mapping[str, Any]) -> str:
     """What came of all commits, in a sentence."""
     commits = document["commits"]
     if len(commits) == 1:
         return str(commits[0]["sentence"])
-    kinds = {word: sum(one["verdict"] == word for one in commits) for word in RANK}
-    counts = ", ".join(f"{count} {word}" for word, count in kinds.items() if count)
-    first = next(one for one in commits if one["verdict"] == document["verdict"])
+    onward = [one for one in commits if not _goes_back(one)]
+    kinds = {word: sum(one["verdict"] == word for one in onward) for word in RANK}
+    counts = [f"{count} {word}" for word, count in kinds.items() if count]
+    if back := len(commits) - len(onward):
+        counts.append(f"{back} back at a kernel before")
+    first = next(one for one in onward if one["verdict"] == document["verdict"])
     at = f"; the first that is: {first['commit'][:12]} {first['subject']}" if document["exit"] else ""
-    return f"{document['verdict'].capitalize()}: {_count(len(commits), 'commit')}, {counts}{at}."
+    ends = _goes_back(commits[-1]) and commits[-1]["restores"]["base"]
+    end = ". At its end the kernel is the base's" if ends else ""
+    said = f"{document['verdict'].capitalize()}: {_count(len(commits), 'commit')}, {', '.join(counts)}{at}"
+    return f"{said}{end}."
 
 
 def mail(document: Mapping[str, Any], who: str) -> str:

@@ -55,6 +55,16 @@ def beginnings(text: str) -> set[int]:
     return found
 
 
+def coded(text: str) -> set[int]:
+    """The lines (from 1) on which there is more than comments and blank space."""
+    found, number = set[int](), 1
+    for match in _TOKEN.finditer(text):
+        if match["word"] is not None:
+            found.add(number)
+        number += match[0].count("\n")
+    return found
+
+
 def renumbered(text: str, gone: Iterable[int], new: Iterable[int]) -> str:
     """A changed file in which lines that stay have the numbers of the base, by `#line`.
 

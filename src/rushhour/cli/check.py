@@ -127,7 +127,7 @@ def _once(tree: str, base: str | None, options: Any, lab: Lab, executor: Executo
 
 def _watched(tree: str, base: str | None, options: Any, lab: Lab, executor: Executor | None) -> int:
     """Judge at each save, until Control-C."""
-    from rushhour.check.core import states
+    from rushhour.check.steps import states
     from rushhour.errors import RushHourError
 
     words = console(stderr=True)

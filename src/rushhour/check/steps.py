@@ -1,0 +1,128 @@
+"""The commits of a kernel tree that are to be judged, each with the one before it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rushhour.check.change import series
+from rushhour.errors import KernelError, UsageError
+from rushhour.lab import clock
+from rushhour.lab.kernel import git
+from rushhour.lab.kernel.snapshot import Beside, beside
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from rushhour.check.change import Change
+
+
+def of(tree: str | Path) -> Beside:
+    """The repository in the cache that goes with a tree.
+
+    Raises:
+        UsageError: it is no git repository.
+    """
+    try:
+        return beside(Path(tree).expanduser())
+    except KernelError as error:
+        raise UsageError(
+            f"this is no git repository: {error.message}",
+            where=str(tree),
+            hint="go into a clone of the kernel, or name it: rushhour check ~/linux",
+        ) from error
+
+
+def between(
+    where: Beside, base: str | None, *, committed: bool = False, at_once: bool = False
+) -> list[tuple[str, str]]:
+    """Pairs of commits to be judged: each with the one before it.
+
+    Args:
+        where: The tree.
+        base: The revision before them; None for what is not committed, or else the last commit.
+        committed: Leave out what is not committed yet.
+        at_once: As one change.
+
+    Raises:
+        UsageError: there is nothing to be judged, or nothing like a kernel.
+    """
+    head, working = where.head(), None if committed else where.working()
+    if git.ask(where.place, "cat-file", "-t", f"{head}:net/ipv4", default="").strip() != "tree":
+        raise UsageError(
+            "this is no kernel tree: it has no net/ipv4", where=str(where.top or where.directory),
+            hint="go into a clone of the kernel, or name it: rushhour check ~/linux",
+        )  # fmt: skip
+    if base is None:
+        if working:
+            return [(head, working)]
+        before = git.commit(where.place, f"{head}^")
+        if before is None:
+            raise UsageError(
+                f"nothing differs from {head[:12]}, which has no parent here",
+                hint="change something (what git ignores does not count), or name the revision before your "
+                "commits: --base REVISION",
+            )
+        return [(before, head)]
+    first = git.commit(where.directory, base)
+    if first is None:
+        raise UsageError(f'there is no revision "{base}"', where=str(where.top or where.directory))
+    now = working or head
+    if at_once and now != first:  # the base may be in no history, if a branch was rebased
+        return [(first, now)]
+    if git.ask(where.place, "merge-base", first, head, default="").strip() != first:
+        raise UsageError(
+            f"{base} is not in the history of HEAD ({head[:12]})",
+            hint=f"where both come from: git merge-base {base} HEAD",
+        )
+    steps = series(where.place, first, head)
+    steps += [(head, working)] if working else []
+    if not steps:
+        raise UsageError(f"nothing differs between {base} and the tree", hint="name an earlier --base")
+    return steps
+
+
+def states(tree: str | Path, every_s: float = 1.0) -> Iterator[str]:
+    """The commit of the work tree now, and again whenever it has become another, for ever."""
+    where, last = of(tree), ""
+    while True:
+        now = where.working() or where.head()
+        if now != last:
+            last = now
+            yield now
+        clock.sleep(every_s)
+
+
+def subject(repository: Path, commit: str) -> str:
+    """The first line of a commit's message."""
+    return git.ask(repository, "show", "--no-patch", "--format=%s", commit).strip()
+
+
+def restored(
+    repository: Path, change: Change, judged: Sequence[str], images: Mapping[str, str]
+) -> dict[str, Any] | None:
+    """The commit of a series at which all that a change changes was as it is again; the first such.
+
+    Args:
+        repository: Has them.
+        change: The last commit, against the one before.
+        judged: The base of the series, and its commits up to the one before.
+        images: By commit the image of its kernel, where there is one.
+    """
+    paths = [f":(literal){one.path}" for one in change.files]
+    for earlier in judged:
+        if earlier == change.base or _is_one(images, earlier, change.base):
+            continue
+        rest = git.ask(repository, "diff", "--name-only", "--no-ext-diff", earlier, change.candidate).strip()
+        whole = not rest or _is_one(images, earlier, change.candidate)
+        mine = ("diff", "--name-only", "--no-ext-diff", earlier, change.candidate, "--", *paths)
+        if whole or not git.ask(repository, *mine).strip():
+            named = {"commit": earlier, "subject": subject(repository, earlier)}
+            return {**named, "base": earlier == judged[0], "whole": whole}
+    return None
+
+
+def _is_one(images: Mapping[str, str], *commits: str) -> bool:
+    """Whether commits are known to be one kernel."""
+    return len({images.get(commit, commit) for commit in commits}) == 1

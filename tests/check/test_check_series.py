@@ -1,0 +1,91 @@
+"""Series of commits: those that take back others, and what is kept for the next check."""
+
+from pathlib import Path
+
+import pytest
+from checks import BODY, judged, linux, measured
+from fakes import SCENARIO
+from little_tree import commit, git
+
+from rushhour.check.telling import mail
+from rushhour.lab import kernel as kernels
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    Path("fake.toml").write_text(SCENARIO)
+    return linux(tmp_path)
+
+
+def test_every_commit_of_a_series_is_judged_against_the_one_before(tree: Path) -> None:
+    base = git(tree, "rev-parse", "HEAD")
+    commit(tree, "a comment", one__c=BODY.format(90) + "/* why */\n")
+    commit(tree, "slower", one__c=BODY.format(80))
+    commit(tree, "does not build", one__c="int one = nonsense;\n")
+    commit(tree, "mended", one__c=BODY.format(81))
+    (tree / "one.c").write_text(BODY.format(82))
+    found = judged(tree, base)
+    words = [(one["subject"], one["verdict"]) for one in found["commits"]]
+    assert words[:3] == [("a comment", "same"), ("slower", "worse"), ("does not build", "broken")]
+    # What came before the mended commit cannot run, so it is judged against the last that does.
+    assert words[3] == ("mended", "same")
+    assert words[4][0] == "what is not committed yet"
+    assert found["exit"] == 1
+    assert "nonsense" in found["commits"][2]["sentence"]
+    assert "Tested-by" not in mail(found, "A <a@example.org>")
+
+
+def test_a_commit_that_restores_the_base_is_told_as_that_and_decides_nothing(tree: Path) -> None:
+    base = git(tree, "rev-parse", "HEAD")
+    commit(tree, "faster", one__c=BODY.format(99))
+    commit(tree, "document it", README="x")
+    commit(tree, "back", one__c=BODY.format(90))
+    found = judged(tree, base)
+    assert [one["verdict"] for one in found["commits"]] == ["better", "same", "worse"]
+    assert ["restores" in one for one in found["commits"]] == [False, False, True]
+    back = found["commits"][2]
+    assert back["restores"] == {"commit": base, "subject": "first", "base": True, "whole": True}
+    kernel = f"It restores the kernel of {base[:12]}, the base: against that nothing differs."
+    assert back["sentence"].endswith(kernel)
+    assert (found["verdict"], found["exit"]) == ("better", 0)
+    assert found["sentence"] == (
+        "Better: 3 commits, 1 same, 1 better, 1 back at a kernel before. At its end the kernel is the base's."
+    )
+
+
+def test_what_led_away_from_the_base_and_is_worse_is_so_although_it_is_taken_back(tree: Path) -> None:
+    base = git(tree, "rev-parse", "HEAD")
+    bad = commit(tree, "slower", one__c=BODY.format(80))
+    commit(tree, "back", one__c=BODY.format(90))
+    found = judged(tree, base)
+    assert (found["verdict"], found["exit"]) == ("worse", 1)
+    assert f"; the first that is: {bad[:12]} slower. At its end" in found["sentence"]
+
+
+def test_where_only_a_part_is_as_it_was_the_commit_is_judged_as_any_other(tree: Path) -> None:
+    base = git(tree, "rev-parse", "HEAD")
+    (tree / "net/ipv4/tcp.c").write_text("int tcp, other;\n")
+    commit(tree, "slower, and something else", one__c=BODY.format(88))
+    (tree / "net/ipv4/tcp.c").write_text("int tcp;\n")  # not committed
+    found = judged(tree, base, lab=measured(set()))
+    part = found["commits"][-1]
+    assert part["restores"] == {"commit": base, "subject": "first", "base": True, "whole": False}
+    assert part["sentence"].endswith(f" All that it changes is as at {base[:12]}, the base, again.")
+    assert "back at" not in found["sentence"]
+
+
+def test_all_kernels_of_a_series_are_kept_for_its_next_check(tree: Path) -> None:
+    base = git(tree, "rev-parse", "HEAD")
+    commit(tree, "slower", one__c=BODY.format(80))
+    commit(tree, "slower yet", one__c=BODY.format(70))
+    lab = measured({"bbr"})
+    judged(tree, base, lab=lab, all=True)
+    built = {one.folder.name for one in kernels.installed()}
+    assert len(built) == 3
+    ran = len(lab.ran)
+    judged(tree, base, lab=lab, all=True)
+    assert {one.folder.name for one in kernels.installed()} == built
+    assert len(lab.ran) == ran
