@@ -13,6 +13,7 @@ from fakes import SCENARIO, FakeLab
 from little_tree import commit, git
 
 from rushhour.check import Options, check, core
+from rushhour.check.complaints import told
 from rushhour.check.reach import Reach
 from rushhour.check.telling import commit as sentence
 from rushhour.check.telling import mail, spans, with_scripts
@@ -104,7 +105,13 @@ def complaining(guilty: set[str], among: tuple[str, ...] = CELLS) -> FakeLab:
         image = next(one for one in kernels.installed() if one.name == kernel).image.read_text()
         value = image.split("return ")[1].split(";")[0]
         if "CONFIG_KASAN=y" in image and value in guilty and cc in among:
-            raise GuestError("the kernel complains, 1.5 s after its start: BUG: KASAN: slab-out-of-bounds")
+            raise GuestError(
+                "the kernel complains, 1.5 s after its start: BUG: KASAN: slab-out-of-bounds\n"
+                "    BUG: KASAN: slab-out-of-bounds\n    Call Trace:\n"
+                "     [<60259c58>] kasan_report+0xc8/0x110\n     [<6069a064>] tcp_ack+0xbe4/0x1f30\n"
+                + "".join(f"     [<6069a064>] f{n}+0x1/0x2\n" for n in range(20))
+                + "    Freed by task 0:\n     kfree_skbmem+0x79/0xf0"
+            )
         return 90.0
 
     return FakeLab(behaviour)
@@ -123,7 +130,14 @@ def test_one_kernel_has_all_sanitizers_and_what_they_find_is_worse(watched: Path
     found = judged(watched, lab=complaining({"70"}), sanitizers=("ubsan", "kasan"))
     assert (found["verdict"], found["exit"]) == ("worse", 1)
     assert found["sentence"].startswith("Worse: with kasan, ubsan: fake, cc=")
-    assert "BUG: KASAN: slab-out-of-bounds" in found["sentence"]
+    assert found["sentence"].count("BUG: KASAN: slab-out-of-bounds") == 1
+    kernel = f"check-{found['commits'][0]['commit'][:12]}-kasan-ubsan"
+    assert told(found) == [
+        "    BUG: KASAN: slab-out-of-bounds", "    Call Trace:", "     tcp_ack+0xbe4/0x1f30",
+        *(f"     f{n}+0x1/0x2" for n in range(5)), "    Freed by task 0:", "     kfree_skbmem+0x79/0xf0",
+        "The same again, at the same instant:", f"  rushhour run fake.toml --kernel {kernel}",
+    ]  # fmt: skip
+    assert told(quiet) == []
 
 
 def test_of_what_sanitizers_find_in_the_base_a_change_is_not_guilty(watched: Path) -> None:

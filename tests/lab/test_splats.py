@@ -64,6 +64,18 @@ def test_a_use_after_free_with_its_instant_and_its_own_words(tmp_path: Path) -> 
     assert one.lines[-2:] == ("Call Trace:", " [<60035f0d>] ? dump_stack+0x2a/0x2e")
 
 
+def test_who_freed_it_is_told_and_doubted_calls_make_room_for_it(tmp_path: Path) -> None:
+    doubted = "".join(f"[    1.234570]  [<60035f{n:02x}>] ? memcpy+0x51/0x70\n" for n in range(200))
+    sure = "[    1.234570]  [<60700000>] tcp_rcv_established+0x429/0xcd0\n"
+    freed = "[    1.234570] Freed by task 0:\n[    1.234570]  kfree_skbmem+0x79/0xf0\n"
+    end = "[    1.234571] ==="
+    (one,) = found(tmp_path, KASAN.replace(end, f"{doubted}{sure}{freed}{end}"))
+    assert one.lines[-4:] == (
+        "Call Trace:", " [<60700000>] tcp_rcv_established+0x429/0xcd0", "Freed by task 0:",
+        " kfree_skbmem+0x79/0xf0",
+    )  # fmt: skip
+
+
 def test_the_reason_of_a_warning_and_the_warning_are_one_complaint(tmp_path: Path) -> None:
     (one,) = found(tmp_path, REFERENCES)
     assert one.title == "refcount_t: underflow; use-after-free."

@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rushhour.check import steps, telling
+from rushhour.check import complaints, steps, telling
 from rushhour.check.change import Change, between
 from rushhour.check.reach import Reach, holds, is_silent, reach
 from rushhour.check.same import compiles_to_the_same
@@ -281,18 +281,19 @@ class _Going:
         names = tuple(sorted(set(self.options.sanitizers)))
         watched = self._build(change.candidate, names)
         found = self._compared(candidate, watched, reached, watched=True)
-        verdict, complaints = found["verdict"], found["complaints"]
-        if complaints:
+        verdict, heard = found["verdict"], found["complaints"]
+        if heard:
             both = self._build(change.base, names)
             again = self._compared(both, watched, reached, watched=True, into=f"{watched.name}-both")
             if again["complaints"]:
-                verdict, complaints = "worse", again["complaints"]
+                verdict, heard = "worse", again["complaints"]
             elif verdict != "invalid":
                 verdict = "common"
         elif verdict != "invalid":
             verdict = "same"
         codes = {"worse": BROKEN, "invalid": found["exit"]}
-        worst = complaints[0] if complaints else found["worst"]
+        worst = heard[0] if heard else found["worst"]
+        found["complaints"] = heard
         return {"names": [*names], **found, "verdict": verdict, "exit": codes.get(verdict, 0), "worst": worst}
 
     def _compared(
@@ -320,7 +321,10 @@ class _Going:
             "worst": telling.worst(document),
         }  # fmt: skip
         if watched:
-            found["complaints"] = telling.complaints(made)
+            asked = self.options
+            found["complaints"] = complaints.complaining(
+                made, candidate.name, asked.scenarios, whole=asked.whole
+            )
         elif why:
             found |= {"verdict": "broken", "exit": BROKEN, "starts": False, "reason": why}
         elif not differ and made.verdict == "same" and reached.known and not reached.first:

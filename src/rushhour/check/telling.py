@@ -81,20 +81,6 @@ def worst(document: Mapping[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def complaints(made: Verdict) -> list[dict[str, str]]:
-    """The cells in which the candidate's kernel ended its runs and the base's did not, with its words."""
-    return [
-        {"scenario": one.cell.scenario, "label": one.cell.label, "reason": of_failure(failed[0].error)}
-        for one in made.cells
-        if any(trial.ran for trial in one.base.values())
-        and (
-            failed := [
-                trial for trial in one.candidate.values() if not trial.ran and trial.kind in KERNELS_FAULT
-            ]
-        )
-    ]
-
-
 def start(made: Verdict) -> str:
     """Why the candidate does not even start, where the base runs; empty where it does, or nobody knows."""
     tried = list(made.candidate.trials())

@@ -160,13 +160,19 @@ class _Told:
 
 
 def _tell(document: dict[str, Any]) -> None:
+    from rushhour.check.complaints import told
     from rushhour.verdict.vocabulary import SHOWN
 
     echo()
     like = {"broken": "worse", "unexercised": "inconclusive"}.get(document["verdict"], document["verdict"])
-    printer().print(document["sentence"], style=SHOWN[like].colour, markup=False, soft_wrap=True)
+    printer().print(
+        document["sentence"], style=SHOWN[like].colour, markup=False, highlight=False, soft_wrap=True
+    )
+    for line in told(document):
+        echo(line)
     for one in document["commits"]:
-        if report := one.get("report"):
+        watched = one.get("sanitizers", {})
+        if report := (watched if watched.get("decides") else one).get("report"):
             echo(report)
 
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _MOST_BYTES = 4_000_000
-_MOST_LINES = 40
+_MOST_LINES = 80
+_MOST_READ = 400
 _LINE = re.compile(r"^\[ *(?P<at>\d+\.\d+)\] (?P<said>.*)$")
 # How complaints begin, in the words of lib/bug.c and kernel/panic.c, mm/kasan/report.c, lib/ubsan.c,
 # kernel/locking/lockdep.c, kernel/sched/core.c, mm/kmemleak.c, lib/ref_tracker.c, net/core/dev.c.
@@ -39,6 +40,9 @@ _NO_REASON = re.compile(r"CPU: |Modules linked in:")
 _PLACE = re.compile(r"/\S*/sources/[^/\s]+/")
 # The raw stack, and what lies on it without being a return address: none points to a function's beginning.
 _STACK = re.compile(r"^\s+\S+\s+\(\s*\d+\): |^\s*[0-9a-f]{8,} [0-9a-f]{8,}|^ ?Stack:$|^.*\+0x0/0x[0-9a-f]+$")
+# What lies on the stack and, as the kernel thinks, called nothing: in some complaints it thinks so of all.
+_CALL = re.compile(r"^\s*\[<[0-9a-f]+>\] ")
+_DOUBTED = re.compile(r"^\s*\[<[0-9a-f]+>\] \? ")
 
 
 @dataclass(frozen=True)
@@ -90,19 +94,25 @@ def _found(text: str) -> Iterator[Splat]:
         # A warning has its reason before or behind it (refcount_t: …): that is one complaint.
         if begins and not (title and _follows(title, said, len(lines))):
             if title:
-                yield Splat(title, at, tuple(lines))
+                yield Splat(title, at, _told(lines))
             title, at, lines = said, float(match["at"]), []
         if not title:
             continue
         if len(lines) == 1 and _WARNED.match(title) and said and not _NO_REASON.match(said):
             title = f"{title}: {said}"
         if lines and _END.match(said):
-            yield Splat(title, at, tuple(lines))
+            yield Splat(title, at, _told(lines))
             title = ""
-        elif said and not _RULE.match(said) and not _STACK.match(said) and len(lines) < _MOST_LINES:
+        elif said and not _RULE.match(said) and not _STACK.match(said) and len(lines) < _MOST_READ:
             lines.append(said)
     if title:
-        yield Splat(title, at, tuple(lines))
+        yield Splat(title, at, _told(lines))
+
+
+def _told(lines: list[str]) -> tuple[str, ...]:
+    """The lines that fit, without doubted calls if others are sure: who freed it stands at the end."""
+    sure = any(_CALL.match(line) and not _DOUBTED.match(line) for line in lines)
+    return tuple(line for line in lines if not (sure and _DOUBTED.match(line)))[:_MOST_LINES]
 
 
 def _follows(title: str, said: str, lines: int) -> bool:

@@ -45,7 +45,8 @@ def of_failure(error: str | None) -> str:
     """A run's error in one line: what happened and, of a kernel that died, its own word for it."""
     first, *log = (error or "no reason was given").splitlines()
     cause = next((line.strip() for line in reversed(log) if _DEATH.search(line)), "")
-    return first.removesuffix("; its last console lines:") + (f": {cause}" if cause else "")
+    said = first.removesuffix("; its last console lines:")
+    return f"{said}: {cause}" if cause and cause not in said else said  # of a splat it is the title
 
 
 def of_broken(text: str, found: str, times: tuple[int, int]) -> str:

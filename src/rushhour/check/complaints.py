@@ -1,0 +1,73 @@
+"""What kernels with sanitizers complain of: which cells, the kernel's words, how to see them again."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from rushhour.verdict.cell import KERNELS_FAULT
+from rushhour.verdict.words import of_failure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rushhour.verdict.judging import Verdict
+
+# Of a complaint's lines: where code lies, a call, and calls of what only says it.
+_ADDRESS = re.compile(r"\[<[0-9a-f]+>\] ")
+_CALL = re.compile(r"\s+(?:\? )?(\w[\w.]*)\+0x[0-9a-f]+/0x[0-9a-f]+")
+_SAYING = re.compile(r"show_stack|dump_stack|print_report|_*k?asan_|save_stack|stack_trace_|warn_slowpath")
+_MOST_CALLS = 6  # of one list
+
+
+def complaining(made: Verdict, kernel: str, scenarios: Sequence[str], *, whole: bool) -> list[dict[str, Any]]:
+    """The cells in which the candidate's kernel ended its runs and the base's did not, with its words.
+
+    Args:
+        made: The comparison.
+        kernel: The candidate's name.
+        scenarios: What was asked to run; none for the suite.
+        whole: Whether it was no quick look.
+    """
+    quick = "" if whole else " --quick"
+    return [
+        {
+            "scenario": one.cell.scenario, "label": one.cell.label, "reason": of_failure(failed[0].error),
+            "lines": [line.rstrip() for line in (failed[0].error or "").splitlines()[1:]],
+            "repeat": f"rushhour run {shlex.join(scenarios or [one.cell.scenario])}{quick} --kernel {kernel}",
+        }
+        for one in made.cells
+        if any(trial.ran for trial in one.base.values())
+        and (
+            failed := [
+                trial for trial in one.candidate.values() if not trial.ran and trial.kind in KERNELS_FAULT
+            ]
+        )
+    ]  # fmt: skip
+
+
+def told(document: Mapping[str, Any]) -> list[str]:
+    """Lines of a terminal about the first complaint of a check, and how to see it again."""
+    for one in document["commits"]:
+        watched = one.get("sanitizers", {})
+        if watched.get("complaints") and watched["verdict"] in ("worse", "common"):
+            first = watched["complaints"][0]
+            again = ["The same again, at the same instant:", f"  {first['repeat']}"]
+            return [*_shortened(first["lines"]), *again]
+    return []
+
+
+def _shortened(lines: Sequence[str]) -> Iterator[str]:
+    """The lines of a complaint, and of each list of calls the few in which the fault is."""
+    calls = 0
+    for line in lines:
+        text = _ADDRESS.sub("", line)
+        call = _CALL.fullmatch(text)
+        if call is None:
+            calls = 0
+            yield text
+        elif not _SAYING.match(call[1]):
+            calls += 1
+            if calls <= _MOST_CALLS:
+                yield text
