@@ -1,5 +1,6 @@
 """Objects that are put in place instead of compiled: what comes out is what a build from nothing makes."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from little_tree import commit, git, make_tree
 
 from rushhour.errors import BuildError
 from rushhour.lab import kernel as kernels
-from rushhour.lab.kernel import reuse, sources, store
+from rushhour.lab.kernel import macros, reuse, sources, store
 
 # As kbuild does it: a note beside each object has its command and the files it was made of.
 MAKEFILE = """
@@ -108,6 +109,63 @@ def test_a_header_that_comes_in_counts_from_then_on(tree: Path) -> None:
     assert build(tree, all__h=HEADER + '#include "other.h"\n')[0] == 0
     count, image = build(tree, other__h="#undef STEP\n#define STEP 9\n")
     assert count == 1
+    assert build(tree, from_nothing=True, notes="")[1] == image
+
+
+@pytest.fixture
+def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The commands that were looked at, for macros or for all of it."""
+    found: list[str] = []
+
+    def noting(look: Callable[..., object]) -> Callable[..., object]:
+        def note(command: str, *rest: object) -> object:
+            found.append(command.rpartition("/")[2])
+            return look(command, *rest)
+
+        return note
+
+    monkeypatch.setattr(reuse, "seen_by", noting(reuse.seen_by))
+    monkeypatch.setattr(macros, "used_by", noting(macros.used_by))
+    return found
+
+
+def test_who_uses_none_of_the_macros_that_differ_is_looked_at_once(tree: Path, looked: list[str]) -> None:
+    build(tree)
+    assert build(tree, all__h=HEADER.replace("3", "5"))[0] == 1
+    first = sorted(looked)
+    assert (first.count("two.c"), first.count("three.c")) == (1, 1)
+    looked.clear()
+    count, image = build(tree, all__h=HEADER.replace("3", "7"))
+    assert count == 1
+    assert {*looked} == {"one.c"}
+    looked.clear()
+    assert build(tree, all__h=HEADER.replace("3", "5"), notes="")[0] == 0
+    assert {*looked} == {"one.c"}
+    assert build(tree, all__h=HEADER.replace("3", "7"), notes="x")[1] == image
+    assert build(tree, from_nothing=True, notes="y")[1] == image
+
+
+def test_who_begins_to_use_a_macro_is_compiled_for_its_next_value(tree: Path, looked: list[str]) -> None:
+    build(tree)
+    build(tree, all__h=HEADER.replace("3", "5"))
+    assert build(tree, three__c=USES.format("three", "SCALE"))[0] == 1
+    count, image = build(tree, all__h=HEADER.replace("3", "9"))
+    assert count == 2
+    # Together with a file of its own it is looked at as a whole.
+    looked.clear()
+    count, image = build(tree, all__h=HEADER.replace("3", "8"), two__c=USES.format("two", "SCALE + 1"))
+    assert count == 3
+    assert {*looked} == {"one.c", "two.c", "three.c"}
+    assert build(tree, from_nothing=True, notes="")[1] == image
+
+
+def test_after_a_build_that_failed_nothing_is_spared_that_is_not_what_it_should_be(tree: Path) -> None:
+    build(tree)
+    build(tree, all__h=HEADER.replace("3", "5"))
+    with pytest.raises(BuildError, match="nonsense"):
+        build(tree, all__h=HEADER.replace("4", "6"), one__c="int one = nonsense;\n")
+    # The second object, which uses it, is still of the old step; now another value differs.
+    _, image = build(tree, all__h=HEADER.replace("4", "6").replace("3", "8"), one__c="int one;\n")
     assert build(tree, from_nothing=True, notes="")[1] == image
 
 

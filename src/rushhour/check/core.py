@@ -346,9 +346,11 @@ class _Going:
     def _build(self, commit: str, sanitizers: tuple[str, ...] = ()) -> Kernel:
         name = f"{PREFIX}{'-'.join([commit[:12], *sanitizers])}"
         source = f"{self.where.place}@{commit}"
-        made = kernels.build(
-            source, name, lambda step: self.tell(f"{commit[:12]}: {step}"), aside=True, files=sanitizers
-        )
+
+        def told(step: kernels.Step) -> None:  # the place is ours, and longer than a terminal is wide
+            self.tell(f"{commit[:12]}: {str(step).replace(source, 'its source')}")
+
+        made = kernels.build(source, name, told, aside=True, files=sanitizers)
         if not sanitizers:
             self.images[commit] = str(made.identity["image_sha256"])
         return made

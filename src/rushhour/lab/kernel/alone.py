@@ -22,7 +22,8 @@ _SECTION = re.compile(r"^ *\[ *\d+\] (\S+) ", re.MULTILINE)
 _PLAIN = re.compile(
     r"""(\.rela?)?
         (?: \. (?: text | data | rodata | bss | comment | note | eh_frame | debug_\w+ | symtab | strtab
-               | shstrtab | modinfo | export_symbol | (?:init|exit)\.(?:text|data|rodata) | discard ) (?:[._]\S*)?
+               | shstrtab | modinfo | export_symbol | (?:init|exit)\.(?:text|data|rodata)
+               | discard ) (?:[._]\S*)?
           | ___(?:ksymtab|kcrctab)\S* | __ksymtab_strings | __bug_table | __ex_table | \.group
           | \.sframe | NULL )""",
     re.VERBOSE,

@@ -8,6 +8,8 @@ was, that object is put in place with the present's date. From there on make dec
 whatever becomes newer meanwhile (a header that is generated, the configuration) has it compiled all the same.
 
 What no code is made of can be wrong: of each piece that is new one object is compiled.
+
+Where nothing but the values of macros differ, whoever uses none of them is not even looked at (`macros`).
 """
 
 from __future__ import annotations
@@ -20,18 +22,20 @@ import shlex
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rushhour.errors import KernelError
-from rushhour.lab.kernel import git, objects, process, store
+from rushhour.lab.kernel import git, macros, objects, process, store
 from rushhour.lab.kernel.seen import Seen, seen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from rushhour.lab.kernel.sources import Source
 
+_One = TypeVar("_One")
+_Made = TypeVar("_Made")
 SHELF = "shelf"
 """In a build directory: objects by the hash of what was seen, and what is known of those outside of it."""
 _KNOWN = "known.json"
@@ -46,12 +50,16 @@ _COUNTING = ("-fprofile", "-ftest-coverage", "--coverage")
 
 @dataclass(frozen=True)
 class _User:
-    """An object that make would compile: its name in the build directory, kbuild's note, the command."""
+    """An object that make would compile: its name in the build directory, kbuild's note, the command.
+
+    `reads` are the files that differ and that it was made of.
+    """
 
     name: str
     note: Path
     head: str
     command: str
+    reads: frozenset[str]
 
 
 class Reuse:
@@ -67,6 +75,8 @@ class Reuse:
         self._now: dict[str, Seen] = {}
         self._begun = 0
         self._users: list[_User] = []
+        self._spared: dict[str, tuple[int, frozenset[str]]] = {}
+        self._uses = macros.Uses(self._shelf / "macros")
         self._known: dict[str, str] = {}
         self._proved: set[str] = set()
         if found.repository is None or not (self._place / "linux").exists() or not self._tree.is_dir():
@@ -74,8 +84,42 @@ class Reuse:
         names = git.differing(found.repository, found.facts["commit"], found.key)
         if len(names) <= _MOST_FILES:
             self._users = [*self._using({f"{self._tree}/{name}" for name in names})]
-        if self._users:
+            self._spare(found, names, tell)
+        if self._users or self._spared:
             self._remember(tell)
+
+    def _spare(self, found: Source, names: list[str], tell: Callable[[str], None]) -> None:
+        """Find the objects that use none of the macros that differ, where nothing else differs for them."""
+        differing = {
+            f"{self._tree}/{name}": self._values(found, name) for name in names if name.endswith(".h")
+        }
+        asked = [
+            (user, frozenset().union(*(differing[name] or () for name in user.reads)))
+            for user in self._users
+            if all(differing.get(name) is not None for name in user.reads) and self._is_present(user)
+        ]
+        dates = {user.name: (self._place / user.name).stat().st_mtime_ns for user, _ in asked}
+        known = {user.name: self._uses.of(user.name, dates[user.name]) for user, _ in asked}
+        if unknown := [user for user, _ in asked if known[user.name] is None]:
+            tell(f"looking at which macros {len(unknown)} objects use")
+            told = _each(lambda user: macros.used_by(user.command, self._place), unknown)
+            known |= {user.name: uses for user, uses in zip(unknown, told, strict=True)}
+        for user, names_of in asked:
+            uses = known[user.name]
+            if uses is None:
+                continue
+            self._uses.keep(user.name, dates[user.name], uses)
+            if uses.isdisjoint(names_of):
+                self._spared[user.name] = (dates[user.name], uses)
+        self._users = [user for user in self._users if user.name not in self._spared]
+
+    def _values(self, found: Source, name: str) -> frozenset[str] | None:
+        """The macros whose values are all in which a header differs from what it is to become."""
+        if found.repository is None or not (self._tree / name).is_file():
+            return None
+        wanted = f"{found.facts['commit']}:{name}"
+        after = git.ask(found.repository, "cat-file", "blob", wanted, default="")
+        return macros.values((self._tree / name).read_text(errors="surrogateescape"), after)
 
     def _remember(self, tell: Callable[[str], None]) -> None:
         """Find out of what the objects are that lie there, as far as nobody noted it."""
@@ -94,6 +138,9 @@ class Reuse:
 
     def put(self, tell: Callable[[str], None]) -> None:
         """Put in place what need not be compiled."""
+        for name, (_, uses) in self._spared.items():
+            os.utime(self._place / name)
+            self._spared[name] = ((self._place / name).stat().st_mtime_ns, uses)
         if not self._users:
             return
         tell(f"looking at what {len(self._users)} objects are to be made of")
@@ -132,9 +179,10 @@ class Reuse:
 
     def keep(self) -> None:
         """Remember what was compiled, for the next time."""
-        if not self._users:
+        if not self._users and not self._spared:
             return
         noted = self._noted()
+        self._keep_spared(noted["objects"])
         for user in self._users:
             now, place = self._now.get(user.name), self._place / user.name
             if now and place.is_file() and self._is_true(user):
@@ -143,8 +191,18 @@ class Reuse:
         if len(self._proved) > _MOST_PIECES:
             self._proved = {piece for one in self._now.values() for piece in one.pieces}
         noted["proved"] = sorted(self._proved)
+        self._shelf.mkdir(exist_ok=True)
         (self._shelf / _KNOWN).write_text(json.dumps(noted))
         self._clear()
+
+    def _keep_spared(self, noted: dict[str, Any]) -> None:
+        """What was known of objects holds at their new date; not of those that make compiled all the same."""
+        for name, (date, uses) in self._spared.items():
+            place = self._place / name
+            if place.is_file() and place.stat().st_mtime_ns == date:
+                self._uses.keep(name, date, uses)
+                if code := self._known.get(name):
+                    noted[name] = [date, code]
 
     def _using(self, differing: set[str]) -> Iterator[_User]:
         """The objects whose note names any of these files, and whose command is one program's."""
@@ -152,12 +210,13 @@ class Reuse:
             return
         for note, made in objects.noted(self._place):
             text = note.read_text(errors="surrogateescape")
-            if differing.isdisjoint(text.split()):
+            reads = differing.intersection(text.split())
+            if not reads:
                 continue
             command = _COMMAND.search(text)
             name = str(made.relative_to(self._place))
             if command and not _SHELL.search(command[2]) and f" -c -o {name} " in command[2]:
-                yield _User(name, note, command[1], command[2])
+                yield _User(name, note, command[1], command[2], frozenset(reads))
 
     def _noted(self) -> dict[str, Any]:
         try:
@@ -187,15 +246,8 @@ class Reuse:
 
     def _seen(self, users: list[_User], room: Path | None = None) -> dict[str, Seen]:
         """By object what its compiler sees, where that can be had; new notes of kbuild's into `room`."""
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            made = pool.map(
-                lambda one: self._of(one[1], room / str(one[0]) if room else None), enumerate(users)
-            )
-            try:
-                return {user.name: found for user, found in zip(users, made, strict=True) if found}
-            except BaseException:  # the user interrupts: not after hundreds of files
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        made = _each(lambda one: self._of(one[1], room / str(one[0]) if room else None), [*enumerate(users)])
+        return {user.name: found for user, found in zip(users, made, strict=True) if found}
 
     def _of(self, user: _User, into: Path | None) -> Seen | None:
         try:
@@ -225,6 +277,16 @@ class Reuse:
             total += size
             if total > _MOST_BYTES:
                 one.unlink()
+
+
+def _each(make: Callable[[_One], _Made], of: Sequence[_One]) -> list[_Made]:
+    """What is made of each, as many at once as there are processors."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        try:
+            return [*pool.map(make, of)]
+        except BaseException:  # the user interrupts: not after hundreds of files
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def seen_by(command: str, place: Path, depends: Path | None = None) -> Seen | None:
