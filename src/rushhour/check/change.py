@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rushhour.check import tokens
+from rushhour.check.inserted import Inserted, inserted
 from rushhour.lab.kernel import git
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class FileChange:
         functions: Names of functions in which lines differ, in the file's order; none of what is no C.
         outside: Whether lines outside of functions differ, or directives: declarations, macros, tables.
         code: Whether more than comments and blank space differs; what is no C always counts as code.
+        inserted: Lines of a C file that come in where none goes.
     """
 
     path: str
@@ -56,6 +58,7 @@ class FileChange:
     functions: tuple[str, ...] = ()
     outside: bool = False
     code: bool = True
+    inserted: tuple[Inserted, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,8 @@ def between(repository: Path, base: str, candidate: str) -> Change:
             functions, outside = touched((before, old, _silent(texts[0])), (after, new, _silent(texts[1])))
             outside = outside or any(map(_directs, texts, (old, new)))
             code = kind != "changed" or not tokens.same(*texts)
-            found.append(FileChange(path, kind, old, new, functions, outside, code))
+            come = inserted(old, new, texts[1])
+            found.append(FileChange(path, kind, old, new, functions, outside, code, come))
         else:
             found.append(FileChange(path, kind, old, new))
     return Change(base, candidate, tuple(found))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING
 
+from rushhour.check.inserted import is_unreached
 from rushhour.coverage.index import cells_calling, cells_executing
 from rushhour.lab.kernel import git
 from rushhour.verdict.side import key_of
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rushhour.check.change import Change, FileChange
+    from rushhour.check.inserted import Inserted
     from rushhour.coverage.index import CellRef, Index
     from rushhour.verdict.side import Key
 
@@ -38,6 +40,7 @@ class Reach:
         executed: By file and function the cells that execute it; functions that are not known are left out.
         compiled: By file whether it is part of the laboratory's kernel; those not known are left out.
         never: By file the lines of the base that differ, have code, and are executed by no cell, where known.
+        unreached: By file the lines of the candidate that come in where no cell came before.
         first: Cells that execute something of the change, or of a file in which declarations differ.
         known: Whether of everything that differs it is known which cells execute it.
         idle: Cells that execute no function that differs, where the index tells so for certain.
@@ -47,6 +50,7 @@ class Reach:
     executed: Mapping[tuple[str, str], frozenset[Key]] = field(default_factory=dict)
     compiled: Mapping[str, bool] = field(default_factory=dict)
     never: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    unreached: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     first: frozenset[Key] = frozenset()
     known: bool = False
     idle: frozenset[Key] = frozenset()
@@ -84,6 +88,7 @@ def reach(
     executed: dict[tuple[str, str], frozenset[Key]] = {}
     compiled: dict[str, bool] = {}
     never: dict[str, tuple[int, ...]] = {}
+    unreached: dict[str, tuple[int, ...]] = {}
     first: set[Key] = set()
     known = True
     for one in change.files:
@@ -97,8 +102,11 @@ def reach(
             there = {function.name for function in index.files[one.path].functions}
             for name in there.intersection(one.functions):
                 executed[one.path, name] = _keys(cells_calling(index, one.path, [name]))
-            with_code = _with_code(one, index, text)
-            first |= _touching(one, index, with_code)
+            before = _text(one, index, text)
+            with_code = [] if before is None else [n for n in one.old if n in index.files[one.path].lines]
+            apart = () if before is None else _apart(one, index, before)
+            unreached[one.path] = tuple(line for run in apart for line in run.lines)
+            first |= _touching(one, index, with_code, apart)
             never[one.path] = tuple(n for n in with_code if not cells_executing(index, one.path, [n]))
             # Who uses declarations and macros is not known; of a new function the callers have changed, too.
             known = known and not one.outside
@@ -107,7 +115,7 @@ def reach(
         else:
             known = False
     idle = _idle(change, index, compiled, unused)
-    return Reach(executed, compiled, never, frozenset(first), known, idle, unused)
+    return Reach(executed, compiled, never, unreached, frozenset(first), known, idle, unused)
 
 
 def _idle(
@@ -158,23 +166,39 @@ def holds(index: Index, kernel: Mapping[str, object], repository: Path, commit: 
     return True
 
 
-def _with_code(one: FileChange, index: Index, text: Callable[[str], str]) -> list[int]:
-    """The lines of the base that differ and have code, where the index is of the same text; else none."""
-    same = hashlib.sha256(text(one.path).encode(errors="surrogateescape")).hexdigest()
-    if same != index.files[one.path].sha256:
-        return []
-    return [line for line in one.old if line in index.files[one.path].lines]
+def _text(one: FileChange, index: Index, text: Callable[[str], str]) -> str | None:
+    """The text of a file of the base, if the index is of the same."""
+    found = text(one.path)
+    same = hashlib.sha256(found.encode(errors="surrogateescape")).hexdigest()
+    return found if same == index.files[one.path].sha256 else None
 
 
-def _touching(one: FileChange, index: Index, with_code: Sequence[int]) -> frozenset[Key]:
+def _apart(one: FileChange, index: Index, text: str) -> tuple[Inserted, ...]:
+    """The lines that come in where no cell comes."""
+    known, lines = index.files[one.path], text.split("\n")
+    code = [int(line) for line in known.lines]
+
+    def executed(line: int) -> bool:
+        return bool(cells_executing(index, one.path, [line]))
+
+    return tuple(run for run in one.inserted if is_unreached(run, lines, code, known.functions, executed))
+
+
+def _touching(
+    one: FileChange, index: Index, with_code: Sequence[int], apart: Sequence[Inserted]
+) -> frozenset[Key]:
     """Cells that execute what differs in a file: its lines where they are known, else its functions.
 
     Of declarations and macros nobody knows who uses them: most likely what is beside them.
     """
-    functions = [known.name for known in index.files[one.path].functions] if one.outside else one.functions
-    if one.outside or not with_code:  # lines that come in, such as have no code, and another version's
-        return _keys(cells_calling(index, one.path, functions))
-    return _keys(cells_executing(index, one.path, with_code))
+    if one.outside:
+        beside = [known.name for known in index.files[one.path].functions]
+        return _keys(cells_calling(index, one.path, beside))
+    executing = _keys(cells_executing(index, one.path, with_code))
+    come = [run for run in one.inserted if run.indent is not None and run not in apart]
+    if come or not (with_code or apart):  # nobody knows who comes to them; or another version's file
+        return executing | _keys(cells_calling(index, one.path, one.functions))
+    return executing
 
 
 def _keys(cells: Iterable[CellRef]) -> frozenset[Key]:

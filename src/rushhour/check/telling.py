@@ -38,6 +38,7 @@ def differing(change: Change, reached: Reach) -> list[dict[str, Any]]:
             "path": one.path, "kind": one.kind, "lines": {"old": list(one.old), "new": list(one.new)},
             "outside": one.outside, "code": one.code, "compiled": reached.compiled.get(one.path),
             "unexecuted": list(reached.never.get(one.path, ())),
+            "unreached": list(reached.unreached.get(one.path, ())),
             **({"unused": True} if one.path in reached.unused else {}),
             "functions": {name: reached.cells(one.path, name) for name in one.functions},
         }
@@ -244,7 +245,9 @@ def _worst(found: Mapping[str, Any]) -> str:
 def _never(found: Mapping[str, Any]) -> str:
     """Which lines of the base that differ no cell executes, though others are executed."""
     said = [f"{one['path']}:{spans(one['unexecuted'])}" for one in found["change"] if one["unexecuted"]]
-    return f" No cell executes {'; '.join(said[:_MOST_LINES])} of the base." if said else ""
+    come = [f"{one['path']}:{spans(one['unreached'])}" for one in found["change"] if one.get("unreached")]
+    never = f" No cell executes {'; '.join(said[:_MOST_LINES])} of the base." if said else ""
+    return f"{never} No cell comes to the new {'; '.join(come[:_MOST_LINES])}." if come else never
 
 
 def _is_all_unused(found: Mapping[str, Any]) -> bool:
