@@ -89,3 +89,20 @@ def test_all_kernels_of_a_series_are_kept_for_its_next_check(tree: Path) -> None
     judged(tree, base, lab=lab, all=True)
     assert {one.folder.name for one in kernels.installed()} == built
     assert len(lab.ran) == ran
+
+
+def test_a_file_that_git_ignores_is_named_where_the_build_asks_for_it(tree: Path) -> None:
+    text = (tree / "Makefile").read_text()
+    commit(tree, "more", Makefile=text.replace("linux: one.c", "linux: one.c two.o"))
+    found = judged(tree)["commits"][0]
+    assert "overlooked" not in found
+    assert "two.o" in found["sentence"]
+    (tree / ".gitignore").write_text("/*\n")
+    (tree / "two.c").write_text("int two;\n")
+    git(tree, "add", "-f", ".gitignore")
+    git(tree, "commit", "-q", "-m", "as Debian has it")
+    found = judged(tree, "HEAD~2", at_once=True)["commits"][0]
+    assert found["overlooked"] == "two.c"
+    assert found["sentence"].endswith(
+        " two.c is here, but git ignores it (git add --force), or it is not committed."
+    )

@@ -230,7 +230,9 @@ class _Going:
         try:
             candidate = self._build(change.candidate)
         except BuildError as error:
-            return {"verdict": "broken", "exit": BROKEN, "reason": error.message}
+            broken = {"verdict": "broken", "exit": BROKEN, "reason": error.message}
+            path = steps.overlooked(self.where, change.candidate, error.message)
+            return {**broken, "overlooked": path} if path else broken
         if base.identity["image_sha256"] == candidate.identity["image_sha256"]:
             return same
         # Where objects could not be compared before, they can be now that its kernel is built.

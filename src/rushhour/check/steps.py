@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from rushhour.check.change import Change
+
+_LACKING = re.compile(r"No rule to make target '([^']+)\.o'")
 
 
 def of(tree: str | Path) -> Beside:
@@ -97,6 +100,16 @@ def states(tree: str | Path, every_s: float = 1.0) -> Iterator[str]:
 def subject(repository: Path, commit: str) -> str:
     """The first line of a commit's message."""
     return git.ask(repository, "show", "--no-patch", "--format=%s", commit).strip()
+
+
+def overlooked(where: Beside, commit: str, reason: str) -> str | None:
+    """The file that a build lacks, if it lies in the work tree: git ignores it, or it is not committed."""
+    lacking = _LACKING.search(reason)
+    if lacking is None or where.top is None:
+        return None
+    path = f"{lacking[1]}.c"
+    there = git.ask(where.place, "ls-tree", "--name-only", commit, "--", f":(literal){path}").strip()
+    return path if not there and (where.top / path).is_file() else None
 
 
 def restored(

@@ -186,8 +186,7 @@ def _of_scripts(drilled: Mapping[str, Any]) -> str:
 def _sentence(found: Mapping[str, Any]) -> str:
     verdict = found["verdict"]
     if verdict == "broken":
-        starts = f"It does not start: {found['reason']}."
-        return starts if "starts" in found else f"It does not build: {_first_fault(found['reason'])}"
+        return _broken(found)
     if found.get("image") == "same":
         return f"Same: {_unrun(found)}"
     if verdict == "unexercised":
@@ -202,6 +201,14 @@ def _sentence(found: Mapping[str, Any]) -> str:
     left = found["planned"] - found["cells"]
     rest = f" {_count(left, 'cell')} did not run any more." if left > 0 else ""
     return f"{verdict.capitalize()}: {_worst(found)}; {of}.{rest}"
+
+
+def _broken(found: Mapping[str, Any]) -> str:
+    if "starts" in found:
+        return f"It does not start: {found['reason']}."
+    path = found.get("overlooked")
+    here = f" {path} is here, but git ignores it (git add --force), or it is not committed." if path else ""
+    return f"It does not build: {_first_fault(found['reason'])}{here}"
 
 
 def _idle(cells: int) -> str:
