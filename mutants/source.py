@@ -86,7 +86,7 @@ class Source:
             old, new = lines_of(
                 _git(room, "", "diff", "--no-index", "--no-color", "--unified=0", "a", "b", fine=1)
             )
-        functions, outside = touched((functions_of(before), old), (functions_of(after), new))
+        functions, outside = touched((functions_of(before), old, set()), (functions_of(after), new, set()))
         return FileChange(name, "changed", old, new, functions, outside)
 
 

@@ -37,9 +37,9 @@ def keys(*algorithms: str) -> frozenset[tuple[str, str]]:
 
 
 def change(
-    *lines: int, functions: tuple[str, ...] = ("used",), path: str = "net/ipv4/tcp_x.c", **more: bool
+    *lines: int, functions: tuple[str, ...] = ("used",), path: str = "net/ipv4/tcp_x.c", outside: bool = False
 ) -> Change:
-    return Change("a", "b", (FileChange(path, "changed", lines, lines, functions, **more),))
+    return Change("a", "b", (FileChange(path, "changed", lines, lines, functions, outside),))
 
 
 @pytest.mark.parametrize(
