@@ -104,6 +104,18 @@ def test_what_nobody_uses_is_compiled_once_and_if_it_is_wrong_does_not_build(tre
     assert build(tree, all__h=HEADER + unused.format("+ 1", '_Static_assert(STEP > 3, "x");\n'))[0] == 1
 
 
+def test_a_declaration_that_one_file_uses_is_compiled_for_it(tree: Path) -> None:
+    build(tree)
+    declared = HEADER + "int more(int value);\n"
+    count, image = build(
+        tree, all__h=declared, three__c=USES.format("three", "more(3)") + USES[16:].format("more", "2")
+    )
+    assert count == 2  # three, and one for what is new to the others
+    assert build(tree, from_nothing=True, notes="")[1] == image
+    with pytest.raises(BuildError, match="what"):
+        build(tree, all__h=HEADER + "int more(struct what value, what);\n")
+
+
 def test_a_header_that_comes_in_counts_from_then_on(tree: Path) -> None:
     build(tree)
     assert build(tree, all__h=HEADER + '#include "other.h"\n')[0] == 0

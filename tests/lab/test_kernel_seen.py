@@ -71,3 +71,50 @@ def test_what_is_counted_is_no_matter() -> None:
 
 def test_the_command_counts() -> None:
     assert seen(TEXT.encode(), [b"-O2"]).code != seen(TEXT.encode(), [b"-O1"]).code
+
+
+DECLARED = """\
+int called(int a);
+extern struct sock *gone(struct sock *sk,
+    int (*by)(int), const char *why);
+u32 gone_too(void);
+void here(int a);
+foo *product(int a);
+extern int by_name(int a) __attribute__((alias("code")));
+void code(int a)
+{
+here(a);
+return inner(a);
+ called(a);
+ __asm__("call there");
+}
+void there(void);
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("const char *why", "const char *because", True),
+        ("u32 gone_too(void);\n", "", True),
+        ("u32 gone_too(void);\n", "u32 gone_too(void);\nbool new_one(int a);\n", True),
+        ("int called(int a)", "int called(long a)", False),
+        ("void here(int a)", "void here(long a)", False),
+        ("void there(void)", "void there(int a)", False),  # named in what is assembled
+        ("alias", "weak", False),
+        ("foo *product(int a)", "foo *product(int b)", False),  # perhaps a product
+        ("return inner(a)", "return inner(b)", False),  # a statement, wherever it begins
+        ("here(a);\nreturn", "else there(a);\nreturn", False),
+    ],
+)
+def test_declarations_of_what_nobody_calls_are_no_code(old: str, new: str, same: bool) -> None:
+    assert DECLARED.count(old) == 1
+    before, after = seen(DECLARED.encode()), seen(DECLARED.replace(old, new).encode())
+    assert (before.code == after.code) is same
+    if same and len(new) > len(old):
+        assert after.pieces - before.pieces  # so that it is compiled once
+
+
+def test_declarations_that_come_twice_are_in_the_same_place() -> None:
+    text = DECLARED.replace("u32 gone_too(void);\n", "u32 gone_too(void);\n" * 2)
+    assert seen(text.encode()).code == seen(DECLARED.encode()).code

@@ -1,9 +1,10 @@
 """What a compiler makes code of, in a preprocessed file: the same text gives the same code.
 
-Left out is what gives none: inline functions that nothing calls, which are most of what headers hold, and
-assertions about constants. They can be wrong all the same, and are told apart as pieces, so that of each
-new one some file is compiled. Names that the kernel's macros make with a counter are the same whatever it
-stands at: they are local, and which file counts how far is no matter.
+Left out is what gives none: inline functions that nothing calls, which are most of what headers hold,
+declarations of functions that nothing calls, and assertions about constants. They can be wrong all the same,
+and are told apart as pieces, so that of each new one some file is compiled. Names that the kernel's macros
+make with a counter are the same whatever it stands at: they are local, and which file counts how far is no
+matter.
 """
 
 from __future__ import annotations
@@ -16,12 +17,21 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 _FUNCTION = re.compile(rb"^static inline\b[^;{}=]*\([^;{}]*\{\n(?:.*\n)*?\}\n", re.MULTILINE)
 _ASSERTION = re.compile(rb"^_Static_assert\(.*\);\n", re.MULTILINE)
 _ATTRIBUTE = re.compile(rb"\b__attribute__\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)")
 _NAME = re.compile(rb"static inline[\w\s*]*?\b(\w+)\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\s*")
+# A function's declaration, which begins as no statement can: with a word of types, or with two words and no
+# operator. It has no attributes, of which some make code.
+_DECLARED = re.compile(
+    rb"^(?!return\b|else\b|do\b|goto\b|case\b|typedef\b)"
+    rb"(?:(?:extern|static|const|struct|union|enum|void|int|char|unsigned|long|short|_Bool) [\w *]*?|\w+ )"
+    rb"\b(\w+)"
+    rb"\((?:[^(){};=\"']|\([^(){};=\"']*\))*\);\n",
+    re.MULTILINE,
+)
 # Attributes with which a function is code although nothing calls it.
 _KEPT = (b"__used__", b"constructor", b"destructor", b"section", b"alias")
 # Two expressions, for each begins with what can be looked for fast: texts have 5 MB.
@@ -43,16 +53,9 @@ def seen(text: bytes, command: Iterable[bytes] = ()) -> Seen:
     """What is seen of a preprocessed text that a command compiles."""
     for counted in _COUNTED:
         text = counted.sub(rb"\1", text)
-    rest: list[bytes] = []
-    functions: list[tuple[bytes, bytes]] = []
-    end = 0
-    for match in _FUNCTION.finditer(text):
-        name = _name_of(match[0].partition(b"{")[0])
-        if name:
-            rest.append(text[end : match.start()])
-            functions.append((name, match[0]))
-            end = match.end()
-    outside = b"".join([*rest, text[end:]])
+    outside, functions = _without(text, _FUNCTION, lambda match: _name_of(match[0].partition(b"{")[0]))
+    outside, declared = _without(outside, _DECLARED, _declared)
+    functions += declared
     asserted = _ASSERTION.findall(outside)
     outside = _ASSERTION.sub(b"", outside)
     used = _used(outside, functions)
@@ -63,6 +66,25 @@ def seen(text: bytes, command: Iterable[bytes] = ()) -> Seen:
     unused = (body for name, body in functions if name not in used)
     pieces = (hashlib.blake2b(one, digest_size=8).hexdigest() for one in (*unused, *asserted))
     return Seen(total.hexdigest(), frozenset(map(sys.intern, pieces)))  # hundreds of files have the same
+
+
+def _without(
+    text: bytes, what: re.Pattern[bytes], name_of: Callable[[re.Match[bytes]], bytes | None]
+) -> tuple[bytes, list[tuple[bytes, bytes]]]:
+    """A text without the matches that have a name, and these, each with it."""
+    rest: list[bytes] = []
+    found: list[tuple[bytes, bytes]] = []
+    end = 0
+    for match in what.finditer(text):
+        if name := name_of(match):
+            rest.append(text[end : match.start()])
+            found.append((name, match[0]))
+            end = match.end()
+    return b"".join([*rest, text[end:]]), found
+
+
+def _declared(match: re.Match[bytes]) -> bytes | None:
+    return None if b"__attribute__" in match[0] or b"__asm__" in match[0] else match[1]
 
 
 @lru_cache(maxsize=1 << 15)  # a hundred files include the same headers
