@@ -229,6 +229,8 @@ def test_a_change_with_which_the_kernel_does_not_start_is_told_in_the_kernels_wo
     assert (found["verdict"], found["exit"]) == ("broken", 1)
     assert found["sentence"] == "It does not start: Kernel panic - not syncing: x."
     assert found["commits"][0]["starts"] is False
+    complaint = {**found["commits"][0], "reason": "the kernel complains, 0.1 s after its start: WARNING: x"}
+    assert sentence(complaint) == "It complains 0.1 s after its start: WARNING: x."
     # It is not kept: the base alone is.
     assert [one.name for one in kernels.installed()] == [f"check-{git(tree, 'rev-parse', 'HEAD')[:12]}"]
     # Where the base does not run either, nobody knows.

@@ -205,7 +205,9 @@ def _sentence(found: Mapping[str, Any]) -> str:
 
 def _broken(found: Mapping[str, Any]) -> str:
     if "starts" in found:
-        return f"It does not start: {found['reason']}."
+        why = str(found["reason"])
+        said = why.removeprefix("the kernel complains, ")
+        return f"It complains {said}." if said != why else f"It does not start: {why}."
     path = found.get("overlooked")
     here = f" {path} is here, but git ignores it (git add --force), or it is not committed." if path else ""
     return f"It does not build: {_first_fault(found['reason'])}{here}"
