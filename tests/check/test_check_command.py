@@ -7,8 +7,11 @@ import pytest
 from click.testing import CliRunner
 from fakes import SCENARIO, FakeLab
 from little_tree import commit, git, make_tree
+from rich.console import Console
+from rich.status import Status
 
 from rushhour.cli.check import check
+from rushhour.cli.lasting import Screen
 from rushhour.lab import kernel as kernels
 from rushhour.verdict import comparing
 
@@ -81,3 +84,14 @@ def test_watch_judges_each_state_once_and_goes_on_after_a_fault(
     assert code == 130
     words = [line.split(":")[0] for line in out.splitlines() if ":" in line and not line.startswith("/")]
     assert words[:4] == ["Worse", "Better", "It does not build", "Worse"]
+
+
+def test_what_goes_on_is_one_line_of_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(Console, "is_terminal", True)
+    monkeypatch.setattr(Status, "update", lambda _, line: shown.append(line.plain))
+    screen = Screen("go on")
+    screen.tell("run 1 of 2")
+    screen.tell("run 2 of 2: suite/ack-filter topology.reverse_queue=cake")
+    assert shown == ["run 1 of 2", "run 2 of 2: suite/ack-filter topolog…"]

@@ -11,6 +11,8 @@ from rich.text import Text
 if TYPE_CHECKING:
     from types import TracebackType
 
+_SPINNER = 3
+
 
 class Screen:
     """What stays is printed; what goes on at the moment is shown on a terminal only."""
@@ -36,7 +38,11 @@ class Screen:
     def tell(self, text: str) -> None:
         """What goes on now."""
         if self._status is not None:
-            self._status.update(Text(text))
+            line = Text(text)
+            line.truncate(
+                self._console.width - _SPINNER, overflow="ellipsis"
+            )  # else it flickers over several
+            self._status.update(line)
 
     def note(self, text: str) -> None:
         """What is worth keeping."""
