@@ -42,6 +42,7 @@ _KNOWN = "known-2.json"  # by what `seen` is now
 _MOST_BYTES = 128 << 20  # seven times all objects
 _MOST_FILES = 100  # that differ: two releases have few objects in common
 _MOST_PIECES = 100_000
+_FEW = 4  # objects that are asked first
 _COMMAND = re.compile(r"^((?:saved)?cmd_\S+ := )(gcc .*)$", re.MULTILINE)
 _SHELL = re.compile(r"[;|&<>`]")  # what a command has that is more than one program and its words
 _WITH_LINES = ("-g", "-fsanitize", "-fplugin")
@@ -100,18 +101,35 @@ class Reuse:
         ]
         dates = {user.name: (self._place / user.name).stat().st_mtime_ns for user, _ in asked}
         known = {user.name: self._uses.of(user.name, dates[user.name]) for user, _ in asked}
-        if unknown := [user for user, _ in asked if known[user.name] is None]:
-            tell(f"looking at which macros {len(unknown)} objects use")
-            told = _each(lambda user: macros.used_by(user.command, self._place), unknown)
-            known |= {user.name: uses for user, uses in zip(unknown, told, strict=True)}
+        unknown = [(user, names_of) for user, names_of in asked if known[user.name] is None]
+        known |= self._asked(unknown, tell)
         for user, names_of in asked:
-            uses = known[user.name]
+            uses = known.get(user.name)
             if uses is None:
                 continue
             self._uses.keep(user.name, dates[user.name], uses)
             if uses.isdisjoint(names_of):
                 self._spared[user.name] = (dates[user.name], uses)
         self._users = [user for user in self._users if user.name not in self._spared]
+
+    def _asked(
+        self, unknown: list[tuple[_User, frozenset[str]]], tell: Callable[[str], None]
+    ) -> dict[str, frozenset[str] | None]:
+        """What the compiler says of which macros objects use; of a few where these use what differs.
+
+        A macro that an inline function of the header uses is used by all.
+        """
+        known: dict[str, frozenset[str] | None] = {}
+        rest = unknown
+        for some in (unknown[: len(unknown) // 2 : max(1, len(unknown) // (2 * _FEW))][:_FEW], unknown):
+            rest = [(user, names_of) for user, names_of in some if user.name not in known]
+            if rest:
+                tell(f"looking at which macros {len(rest)} objects use")
+            told = _each(lambda one: macros.used_by(one[0].command, self._place), rest)
+            known |= {user.name: uses for (user, _), uses in zip(rest, told, strict=True)}
+            if all(uses is None or not uses.isdisjoint(of) for (_, of), uses in zip(rest, told, strict=True)):
+                break
+        return known
 
     def _values(self, found: Source, name: str) -> frozenset[str] | None:
         """The macros whose values are all in which a header differs from what it is to become."""
