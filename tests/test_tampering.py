@@ -4,6 +4,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -120,7 +121,8 @@ def test_an_index_of_other_records_is_not_believed(tmp_path: Path) -> None:
     # Edited: other cells under the old seal.
     whole = (results.path / index.INDEX).read_bytes()
     parts = index.parts(results)
-    parts[0].values[0] = type(parts[0].values[0])("goodput_bps", "total", 1e12, "bit/s", None)  # type: ignore[index]
+    wrong = type(parts[0].values[0])("goodput_bps", "total", 1e12, "bit/s", None)
+    parts[0] = replace(parts[0], values=[wrong, *parts[0].values[1:]])
     index.put(parts, results.path / index.INDEX)
     assert index.values(results) == true
     # Stale: of records that were there before.

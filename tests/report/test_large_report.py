@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import resource
+import shutil
 import subprocess
 import sys
+from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from commandline import rush
 from result_sets import result_set
+from rich.console import Console
 
 import rushhour
 from benchmarks import many
 from rushhour.errors import RecordError
+from rushhour.record.record import Record
 from rushhour.record.result_set import ResultSet
 from rushhour.report import gather, html, lean, markdown, thin
 from rushhour.report.answer import answer
+from rushhour.report.brief import Briefs
 from rushhour.report.tables import cells_table
+from rushhour.report.terminal import print_results
 from rushhour.summary import index
 from rushhour.summary.expectations import Verdict
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
 RUNS = 200
 
@@ -64,6 +72,48 @@ def test_sums_are_those_of_all_runs(large: ResultSet, monkeypatch: pytest.Monkey
     assert [len(run.verdicts) for run in few] == [len(run.verdicts) for run in every]
     assert sum(bool(run.panels) for run in few) == 20
     assert markdown.render(large)
+
+
+def opened(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> Counter[str]:
+    """How often `work` opens the record in each folder."""
+    found = Counter[str]()
+    plain = Record.open.__func__  # type: ignore[attr-defined]
+
+    def counting(kind: type[Record], path: Path | str) -> Record:
+        found[Path(path).name] += 1
+        made: Record = plain(kind, path)
+        return made
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Record, "open", classmethod(counting))
+        work()
+    return found
+
+
+def test_a_record_is_opened_once_unless_it_is_drawn(
+    large: ResultSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first also tells of the whole set: its head, its path, how it is made again."""
+    drawn = {run.name for run in gather.views(ResultSet.open(large.path)) if run.panels}
+    found = opened(monkeypatch, lambda: html.render(large))
+    first = min(found)
+    again = {name for name, times in found.items() if times > 1}
+    assert len(found) == RUNS
+    assert again <= drawn | {first}
+    assert sum(found.values()) <= RUNS + len(drawn) + 3
+    # The terminal, after the page, opens what tells of the whole set, and nothing else.
+    screen = opened(monkeypatch, lambda: print_results(large, Console(file=io.StringIO())))
+    assert set(screen) == {first}
+
+
+def test_a_changed_record_is_found_by_the_only_look(tmp_path: Path, large: ResultSet) -> None:
+    other = shutil.copytree(large.path, tmp_path / "set")
+    run = sorted((other / "runs").iterdir())[RUNS // 2]
+    table = next((run / "raw").glob("*.rh"))
+    table.chmod(0o644)
+    table.write_bytes(table.read_bytes() + b"!")
+    with pytest.raises(RecordError, match="was changed after the run"):
+        html.render(ResultSet.open(other))
 
 
 def test_the_page_lists_only_runs_that_it_draws(large: ResultSet) -> None:
@@ -117,7 +167,7 @@ def test_figures_are_of_evenly_chosen_levels_and_say_so(
 def test_failed_expectations_are_counted_beyond_those_that_are_told(
     large: ResultSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = lean.Lean(large)
+    made = lean.Lean(large, Briefs(large))
     monkeypatch.setattr(lean, "MAX_TOLD", 2)
     broken = Verdict("goodput_bps", "total", ok=False, value=1.0, wanted="more", message="too little")
     found = [made._verdict(broken) for _ in range(4)]

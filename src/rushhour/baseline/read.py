@@ -90,7 +90,7 @@ class Baseline:
         return self.about.scenarios
 
     @cached_property
-    def _index(self) -> Mapping[str, list[MetricValue]]:
+    def _index(self) -> Mapping[str, Sequence[MetricValue]]:
         path = self.path / index.INDEX
         if not path.is_file():
             raise _damaged("is missing", path)
@@ -100,10 +100,10 @@ class Baseline:
             raise _damaged(f"cannot be read ({error.strerror})", path) from error
         if found != self.about.index_sha256:
             raise _damaged("was changed: its checksum differs", path)
-        none: dict[str, list[MetricValue]] = {run.folder: [] for run in self.runs}
+        none: dict[str, Sequence[MetricValue]] = {run.folder: [] for run in self.runs}
         return none | index.values_of(index.read(path))
 
-    def values(self) -> Mapping[str, list[MetricValue]]:
+    def values(self) -> Mapping[str, Sequence[MetricValue]]:
         """The metric values of each run, by `KeptRun.folder`.
 
         Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from rushhour.explain import Explanation
     from rushhour.metrics.value import MetricValue
     from rushhour.record.slim import Wanted
+    from rushhour.report.brief import Brief
     from rushhour.running.executor import Executor
     from rushhour.running.runner import Batch, Outcome
 
@@ -198,6 +198,8 @@ def _finish(
     batch: Batch, outcomes: list[Outcome], console: Console | None, *, report: bool
 ) -> dict[str, object]:
     """Print a batch's results and write its report; what is to be said of it as JSON."""
+    from rushhour.cli.entries import ending, entry
+    from rushhour.report.brief import named
     from rushhour.report.gather import indexed
     from rushhour.summary.comparison import compare, document
 
@@ -205,6 +207,7 @@ def _finish(
     page: Path | None = None
     metrics: Mapping[str, Sequence[MetricValue]] = {}
     published: list[dict[str, object]] = []
+    briefs: Mapping[str, Brief] = {}
     if any(outcome.folder for outcome in mine):
         results = batch.results()
         metrics, published = results.once(indexed), document(results.once(compare))
@@ -216,6 +219,7 @@ def _finish(
             from rushhour.report.terminal import print_results
 
             print_results(results, console, page)
+            briefs = named(results)
     return {
         "scenario": batch.name,
         "folder": str(batch.folder),
@@ -223,7 +227,10 @@ def _finish(
         "quick": batch.quick,
         "lab": batch.lab,
         "published": published,
-        "runs": [_entry(outcome, metrics, whole=console is None) for outcome in mine],
+        "runs": [
+            entry(outcome, metrics) if console is None else ending(outcome, metrics, briefs)
+            for outcome in mine
+        ],
     }
 
 
@@ -291,59 +298,6 @@ def store_all(folders: list[Path], db: str | None, words: Console) -> None:
     failure = keep(there, where)
     if failure is not None:
         words.print(failure, style="yellow", highlight=False, markup=False, soft_wrap=True)
-
-
-def _entry(
-    outcome: Outcome, metrics: Mapping[str, Sequence[MetricValue]], *, whole: bool
-) -> dict[str, object]:
-    """A run as JSON; where nobody reads it, only what the exit code is made of."""
-    from dataclasses import asdict
-
-    from rushhour.explain import explain
-    from rushhour.record.record import Record
-    from rushhour.summary.expectations import check
-    from rushhour.summary.measured import metrics_of
-
-    one = outcome.run
-    record = None if outcome.folder is None else Record.open(outcome.folder)
-    values = [] if record is None else metrics.get(record.path.name) or metrics_of(record)
-    ending = {
-        "valid": None if record is None else record.valid,
-        "expectations": [] if record is None else [asdict(verdict) for verdict in check(record, values)],
-        "skipped": outcome.error.message if outcome.skipped and outcome.error else None,
-        "error": None if outcome.error is None or outcome.skipped else str(outcome.error),
-    }
-    if not whole:
-        told = cast("list[dict[str, object]]", ending["expectations"])
-        return {**ending, "expectations": [{"ok": verdict["ok"]} for verdict in told]}
-    return {
-        "cell": one.cell.index,
-        "factors": one.cell.factors,
-        "kernel": one.kernel.name,
-        "repetition": one.repetition,
-        "seed": one.seed,
-        "folder": None if outcome.folder is None else str(outcome.folder),
-        "cached": outcome.cached,
-        "valid": ending["valid"],
-        "invalid_reasons": [] if record is None else list(record.manifest.invalid_reasons),
-        "warnings": [] if record is None else list(record.manifest.warnings),
-        "metrics": [asdict(value) for value in values],
-        "expectations": ending["expectations"],
-        "why": [] if record is None or not record.is_whole else [_why(one) for one in explain(record)],
-        "skipped": ending["skipped"],
-        "error": ending["error"],
-    }
-
-
-def _why(one: Explanation) -> dict[str, object]:
-    return {
-        "flow": one.flow,
-        "limit": one.limit,
-        "goodput_bps": one.goodput_bps,
-        "possible_bps": one.possible_bps,
-        "shares": dict(one.shares),
-        "findings": [found.explained() for found in one.findings],
-    }
 
 
 def _tell_failures(outcomes: list[Outcome], words: Console) -> None:

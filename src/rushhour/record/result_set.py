@@ -5,6 +5,7 @@ Takes a folder with `runs/*`, gives their records one after the other, and their
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -60,8 +61,22 @@ class ResultSet:
         """The folders of the runs, sorted by name."""
         if (self.path / MANIFEST).is_file():
             return [self.path]
-        found = sorted(path.parent for path in (self.path / "runs").glob(f"*/{MANIFEST}"))
-        return found if self._chosen is None else [path for path in found if path.name in self._chosen]
+        runs = self.path / "runs"
+        # As texts: of a large set paths as objects cost more than to look.
+        try:
+            names = sorted(os.listdir(runs))  # noqa: PTH208 - as said
+        except OSError:
+            return []
+        chosen = names if self._chosen is None else [name for name in names if name in self._chosen]
+        return [runs / name for name in chosen if os.path.exists(f"{runs}/{name}/{MANIFEST}")]  # noqa: PTH110 - as said
+
+    def record(self, name: str) -> Record:
+        """The run in the folder of this name, verified.
+
+        Raises:
+            RecordError: it cannot be read, or was changed.
+        """
+        return Record.verified(next(folder for folder in self.folders() if folder.name == name))
 
     @property
     def is_part(self) -> bool:

@@ -49,7 +49,7 @@ def draw(
     collector = Collector.of(results)
     few = len(results) <= MAX_RUNS or not collector.figures
     palette = Palette()
-    for place, plain in enumerate(views(results, curves=few, total_points=_POINTS, also=collector.take)):
+    for place, plain in enumerate(views(results, curves=few, total_points=_POINTS, also=collector)):
         run = replace(plain, flows=palette.flows(plain.flows))
         if run.panels:
             made.append(folder / f"run-{place:03d}{_slug(run.label)}.{form}")

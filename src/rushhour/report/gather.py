@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from sys import intern
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rushhour.record.record import Record
+from rushhour.report.brief import Brief, Briefs
 from rushhour.report.lean import Lean
 from rushhour.report.model import kernel_name, said, view
 from rushhour.spec.sweep import known_sweep
@@ -15,7 +16,7 @@ from rushhour.summary import index
 from rushhour.summary.measured import metrics_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from rushhour.metrics.value import MetricValue
@@ -24,7 +25,18 @@ if TYPE_CHECKING:
     from rushhour.record.set_file import Unrun
     from rushhour.report.model import RunView
 
-    Taker = Callable[[Record, Sequence[MetricValue], int], None]
+
+class Taker(Protocol):
+    """Takes something of runs while they are read."""
+
+    def wants(self, factors: Mapping[str, object]) -> bool:
+        """Whether it takes something of the run of these factors, of which it is told in order."""
+        ...
+
+    def take(self, record: Record, metrics: Sequence[MetricValue], run: int) -> None:
+        """Take it; `run` is its position."""
+        ...
+
 
 POINTS = 1_200_000
 """Samples drawn in one report, all runs together; runs get equal shares, and so do the curves of a run."""
@@ -113,39 +125,54 @@ def views(
 
     A run's factors are its cell's, by short names, without those that a label speaks for, and `kernel` and
     `repetition` where these differ within the set. Without `curves` no series is read. Why a flow was as
-    fast as it was stands beside its curves; with `explained` also where there are none. `also` is told of
-    each record while it is open, with its metrics and its position. Every file of every record is looked
-    through first, unless whoever asks has just done so: `verify`.
+    fast as it was stands beside its curves; with `explained` also where there are none. `also` takes what it
+    wants of a record while it is open. Every file of every record is looked through first, unless whoever
+    asks has just done so: `verify`. Of a large set most records are opened once, then.
     """
     known = results.once(indexed)
-    few = len(results) <= HELD
-    records = results if verify else map(Record.open, results.folders())
-    found = [_Found.of(record, keep=few) for record in records]
-    large = len(found) > index.WHOLE
-    kernels = {one.place[1] for one in found}
-    repetitions = {one.place[2] for one in found}
+    large = len(results) > index.WHOLE
+    briefs = results.once(Briefs) if large else None
+    found: Sequence[Brief | _Found] = briefs.get(verify=verify) if briefs else _few(results, verify=verify)
+    several = len({one.place[1] for one in found}) > 1, len({one.place[2] for one in found}) > 1
     order = sorted(range(len(found)), key=lambda place: found[place].place)
     drawn = set(_chosen(order, large=large)) if curves else set()
     share = min(MAX_POINTS, total_points // max(1, len(drawn)))
     unsaid = known_sweep(results.about.scenario.resolved.sweep).unsaid
     short = _short({name: None for one in found for name in one.factors if name not in unsaid})
-    lean = Lean(results) if large else None
+    lean = None if briefs is None else Lean(results, briefs)
     for position, place in enumerate(order):
-        record = found[place].opened()
-        factors = {name: record.factors[key] for key, name in short.items() if key in record.factors}
-        if len(kernels) > 1:
-            factors["kernel"] = kernel_name(record.manifest.kernel)
-        if len(repetitions) > 1:
-            factors["repetition"] = str(record.manifest.repetition)
-        metrics = known.get(record.path.name) or metrics_of(record)
-        if also is not None:
-            also(record, metrics, position)
+        one = found[place]
+        factors = _factors(one, short, kernels=several[0], repetitions=several[1])
+        record = None if isinstance(one, Brief) else one.opened()
+        metrics = known.get(one.path.name) or metrics_of(record or Record.open(one.path))
+        if also is not None and also.wants(one.factors):
+            record = record or Record.open(one.path)
+            also.take(record, metrics, position)
         points = share if place in drawn else 0
-        if lean is not None and not points:
-            yield lean.view(record, metrics, factors)
+        if lean is not None and isinstance(one, Brief) and not points:
+            yield lean.view(one, metrics, factors)
         else:
             beside = explained or points > 0
+            record = record or Record.open(one.path)
             yield view(record, metrics, factors=factors, points=points, explained=beside)
+
+
+def _few(results: ResultSet, *, verify: bool) -> list[_Found]:
+    keep = len(results) <= HELD
+    records = results if verify else map(Record.open, results.folders())
+    return [_Found.of(record, keep=keep) for record in records]
+
+
+def _factors(
+    run: Brief | _Found, short: Mapping[str, str], *, kernels: bool, repetitions: bool
+) -> dict[str, object]:
+    """The factors of a run by what a report calls them; `kernels`, `repetitions`: these differ in the set."""
+    factors = {name: run.factors[key] for key, name in short.items() if key in run.factors}
+    if kernels:
+        factors["kernel"] = run.place[1]
+    if repetitions:
+        factors["repetition"] = str(run.place[2])
+    return factors
 
 
 def _chosen(order: Sequence[int], *, large: bool) -> Sequence[int]:
@@ -162,14 +189,14 @@ class _Found:
 
     path: Path
     place: tuple[int, str, int]
-    factors: tuple[str, ...]
+    factors: Mapping[str, object]
     kept: Record | None = None
 
     @classmethod
     def of(cls, record: Record, *, keep: bool) -> _Found:
         manifest = record.manifest
         place = (manifest.cell.index, intern(kernel_name(manifest.kernel)), manifest.repetition)
-        return cls(record.path, place, tuple(map(intern, record.factors)), record if keep else None)
+        return cls(record.path, place, record.factors, record if keep else None)
 
     def opened(self) -> Record:
         """The record, which this keeps no longer: once read it is large."""

@@ -34,7 +34,7 @@ from rushhour.summary import index
 from rushhour.summary.comparison import compare
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from rushhour.metrics.value import MetricValue
@@ -68,14 +68,9 @@ def render(results: ResultSet) -> str:
     head = about(results)
     packed, slim = [], []
     collector = Collector.of(results)
-    palette, thin, drawn = Palette(), Thin(results), []
-
-    def take(record: Record, metrics: Sequence[MetricValue], place: int) -> None:
-        drawn.append(thin.has(record.factors))
-        if drawn[place]:
-            collector.take(record, metrics, place)
-
-    for plain in views(results, also=take):
+    palette, thin = Palette(), Thin(results)
+    thinned = _Thinned(collector, thin)
+    for plain in views(results, also=thinned):
         run = replace(plain, flows=palette.flows(plain.flows))
         packed.append(payload.packed(run) if run.panels else "")
         # Only the words of a run are kept in memory, its curves are packed by now.
@@ -83,7 +78,8 @@ def render(results: ResultSet) -> str:
     shown = _shown(packed)
     large = len(shown) < len(slim)
     figures = _drawn(collector, palette, linked=not large)
-    swept = _swept([run for run, has in zip(slim, drawn, strict=True) if has], palette, linked=not large)
+    compared = [run for run, has in zip(slim, thinned.drawn, strict=True) if has]
+    swept = _swept(compared, palette, linked=not large)
     # A page without figures needs no scripts for them.
     needed = [name for name in _SCRIPTS if figures or swept or name != "figures.js"]
     script, style = joined(needed), joined(_STYLES)
@@ -98,7 +94,7 @@ def render(results: ResultSet) -> str:
         invalid=[run for run in slim if not run.valid],
         warnings=_warnings(slim),
         links=links_said(slim),
-        topology=topology_svg(next(record for record in results if record.path.name == slim[0].name)),
+        topology=topology_svg(results.record(slim[0].name)),
         varied=any(run.conditions != slim[0].conditions for run in slim),
         cells=rows if len(slim) > 1 else None,
         left_out=len(table.rows) - len(rows.rows),
@@ -128,6 +124,21 @@ def render(results: ResultSet) -> str:
     )
 
 
+class _Thinned:
+    """What takes figures of evenly chosen cells; `drawn` says of each run whether it is of one."""
+
+    def __init__(self, collector: Collector, thin: Thin) -> None:
+        self._collector, self._thin = collector, thin
+        self.drawn: list[bool] = []
+
+    def wants(self, factors: Mapping[str, object]) -> bool:
+        self.drawn.append(self._thin.has(factors))
+        return self.drawn[-1] and self._collector.wants(factors)
+
+    def take(self, record: Record, metrics: Sequence[MetricValue], run: int) -> None:
+        self._collector.take(record, metrics, run)
+
+
 def _shown(packed: Sequence[str]) -> list[int]:
     """The positions of the runs that can be picked: all, or of a large set those with curves."""
     every = range(len(packed))
@@ -154,7 +165,7 @@ def overview(results: ResultSet) -> str:
         RecordError: a record cannot be read.
     """
     collector, palette = Collector.of(results), Palette()
-    seen = views(results, curves=False, also=collector.take)
+    seen = views(results, curves=False, also=collector)
     runs = [replace(run, flows=palette.flows(run.flows)) for run in seen]
     return template("overview.html").render(
         figures=_drawn(collector, palette), overviews=_swept(runs, palette)

@@ -1,7 +1,8 @@
 """Runs of a large set that a report counts and sums up, but neither draws nor lists.
 
 A hundred thousand of them are in memory at once, so each keeps only the numbers that tables, figures and the
-answer are made of, and shares with the first run of its cell whatever a cell has in common.
+answer are made of, and shares with the first run of its cell whatever a cell has in common. Nothing is read
+for them: `rushhour.report.brief` has.
 """
 
 from __future__ import annotations
@@ -10,17 +11,18 @@ from dataclasses import replace
 from sys import intern
 from typing import TYPE_CHECKING, Any
 
-from rushhour.report.model import said, view
+from rushhour.report.model import said
 from rushhour.report.shares import METRIC as SHARE
 from rushhour.report.tables import TELLING
-from rushhour.summary.expectations import Verdict, check
+from rushhour.summary.expectations import Verdict
+from rushhour.summary.lines import chosen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rushhour.metrics.value import MetricValue
-    from rushhour.record.record import Record
     from rushhour.record.result_set import ResultSet
+    from rushhour.report.brief import Brief, Briefs
     from rushhour.report.model import RunView
 
 MAX_TOLD = 1000
@@ -32,30 +34,25 @@ _BROKEN = Verdict("", "", ok=False, value=None, wanted="", message="one of many;
 class Lean:
     """Makes the views of undrawn runs of a set."""
 
-    def __init__(self, results: ResultSet) -> None:
+    def __init__(self, results: ResultSet, briefs: Briefs) -> None:
         figures = results.about.scenario.resolved.figure
-        asked = {figure.get(key) for figure in figures for key in ("y", "metric")}
-        self._metrics = {SHARE, "goodput_bps", *TELLING, *filter(None, asked)}
-        self._first: dict[tuple[int, str], RunView] = {}
+        asked = {str(figure.get(key)) for figure in figures for key in ("y", "metric")}
+        self._metrics = {SHARE, "goodput_bps", *TELLING, *asked}
+        self._first = briefs.first
         self._told = 0
 
-    def view(self, record: Record, metrics: Sequence[MetricValue], factors: Mapping[str, Any]) -> RunView:
+    def view(self, run: Brief, metrics: Sequence[MetricValue], factors: Mapping[str, Any]) -> RunView:
         """A run without curves, and with no more numbers than are summed up."""
-        manifest = record.manifest
-        cell = (manifest.cell.index, manifest.kernel.name)
-        if cell not in self._first:
-            made = view(record, metrics, factors=factors, points=0, explained=False)
-            self._first[cell] = replace(made, metrics=(), verdicts=(), command="")
         return replace(
-            self._first[cell],
-            name=record.path.name,
+            self._first[run.cell],
+            name=run.path.name,
             factors={key: intern(said(value)) for key, value in factors.items()},
-            seed=manifest.seed or 0,
-            valid=manifest.valid,
-            reasons=list(manifest.invalid_reasons),
-            warnings=[intern(warning) for warning in manifest.warnings],
-            metrics=[value for value in metrics if value.metric in self._metrics],
-            verdicts=[self._verdict(one) for one in check(record, metrics)],
+            seed=run.seed,
+            valid=run.valid,
+            reasons=list(run.reasons),
+            warnings=list(run.warnings),
+            metrics=chosen(metrics, self._metrics),
+            verdicts=[self._verdict(one) for one in run.judged(metrics)],
         )
 
     def _verdict(self, found: Verdict) -> Verdict:

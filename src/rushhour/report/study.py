@@ -191,7 +191,7 @@ def _section(results: ResultSet, beside: Path) -> Section:
     alone = len(results) == 1 and not collector.figures
     palette = Palette()
     runs, picture = [], ""
-    for plain in views(results, curves=alone, total_points=_POINTS, also=collector.take):
+    for plain in views(results, curves=alone, total_points=_POINTS, also=collector):
         run = replace(plain, flows=palette.flows(plain.flows))
         picture = b64encode(paper.run(run, "svg")).decode() if alone and run.panels else ""
         runs.append(run)

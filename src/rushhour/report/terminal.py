@@ -57,7 +57,7 @@ def print_results(results: ResultSet, console: Console, report: Path | None = No
     single = len(results) == 1
     collector = Collector.of(results, lambda figure: figure.x is not None)
     # Every record was looked through when the index was written.
-    taken = views(results, curves=single, total_points=_POINTS, also=collector.take, verify=False)
+    taken = views(results, curves=single, total_points=_POINTS, also=collector, verify=False)
     runs = list(taken)
     width = min(console.width, MAX_WIDTH)
     console.print()

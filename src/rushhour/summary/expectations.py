@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.metrics.value import TOTAL
 from rushhour.quantities.factors import matches
+from rushhour.record.output import FILE
+from rushhour.record.seal import RAW
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,11 +37,18 @@ class Verdict:
 
 def check(record: Record, values: Iterable[MetricValue] | None = None) -> list[Verdict]:
     """Judge the expectations of the record's own scenario; `values` saves measuring again."""
-    programs = [_program(one) for one in record.result.programs if one.error]
+    found = faults(record)
     expects = record.manifest.scenario.resolved.expect
     if not expects:
-        return programs
-    return [*programs, *judge(expects, record.metrics() if values is None else values, record.factors)]
+        return found
+    return [*found, *judge(expects, record.metrics() if values is None else values, record.factors)]
+
+
+def faults(record: Record) -> list[Verdict]:
+    """What is said of programs that did not begin, or did not end as the scenario says."""
+    if f"{RAW}{FILE}" not in record.manifest.files:  # no program ran: what the agent reports need not be read
+        return []
+    return [_program(one) for one in record.result.programs if one.error]
 
 
 def _program(one: ProgramResult) -> Verdict:

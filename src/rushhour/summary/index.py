@@ -20,18 +20,21 @@ from rushhour.errors import RecordError
 from rushhour.files import rooms
 from rushhour.files.regular import checksum
 from rushhour.record.seal import MANIFEST, SEALED
-from rushhour.summary.measured import metrics_of
+from rushhour.summary import rows
+from rushhour.summary.measured import lines_of
 from rushhour.summary.rows import FORMAT, Part, of_run, parts_of, table, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
+    from typing import Any
 
     from arro3.core import Table
 
     from rushhour.metrics.value import MetricValue
     from rushhour.record.record import Record
     from rushhour.record.result_set import ResultSet
+    from rushhour.summary.rows import Cells
 
 __all__ = [
     "INDEX", "PARTS", "Chunk", "Part", "chunks", "factors_of", "files", "is_written", "known", "of_run",
@@ -84,29 +87,36 @@ class Chunk:
         Raises:
             RecordError: it is damaged or of another version, or a record cannot be read.
         """
+        found = self._known()
+        return None if found is None else found[0]
+
+    def _known(self) -> tuple[Table, Cells] | None:
         if not self.file.is_file():
             return None
         found = read(self.file)
+        cells, content = rows.cells_of(found), _Content()
+        for name, column in cells.items():
+            content.take(name, column)
         seal = found.schema.metadata_str.get("seal")
-        return found if seal is not None and seal == _seal(found, _of_records(self.folders)) else None
+        return (found, cells) if seal == content.seal(_of_records(self.folders)) else None
 
     def parts(self) -> Iterator[Part]:
         """The rows by run, from the file or measured now."""
-        found = self.known()
+        found = self._known()
         if found is not None:
-            yield from parts_of(found)
+            yield from rows.parts_in(found[1])
         else:
             yield from (of_run(record) for record in self.records())
 
-    def values(self) -> dict[str, list[MetricValue]]:
+    def values(self) -> Mapping[str, Sequence[MetricValue]]:
         """The metric values by folder, from where `parts` takes them."""
-        found = self.known()
+        found = self._known()
         if found is not None:
-            return values_of(found)
-        return {record.path.name: metrics_of(record) for record in self.records()}
+            return rows.values_in(found[1])
+        return {record.path.name: lines_of(record) for record in self.records()}
 
     def records(self) -> Iterator[Record]:
-        """The records; `metrics_of` verifies one that is sealed, another is verified here."""
+        """The records; `lines_of` verifies one that is sealed, another is verified here."""
         from rushhour.record.record import Record  # noqa: PLC0415 - its door leads here
 
         for folder in self.folders:
@@ -217,17 +227,37 @@ def _of_records(folders: Sequence[Path]) -> str:
     return hashlib.sha256("".join(told).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _seal(found: Table, records: str) -> str:
-    """Of which records it is, and the checksum of all cells: the file's bytes change with the library."""
-    content, before = hashlib.sha256(b"{"), ""
-    for name in found.column_names:  # a column in memory at a time; together they are one JSON object
-        cells = found.column(name).to_pylist()
-        content.update(f"{before}{json.dumps(name)}: ".encode())
-        content.update(json.dumps(cells).encode())
-        before = ", "
-        del cells
-    content.update(b"}")
-    return json.dumps({"records": records, "content": content.hexdigest()})
+class _Content:
+    """The checksum of all cells, column by column; the file's bytes change with the library."""
+
+    def __init__(self) -> None:
+        self._sum, self._before = hashlib.sha256(b"{"), ""
+
+    def take(self, name: str, cells: Sequence[Any]) -> None:
+        """Take a column in; together they are one JSON object."""
+        self._sum.update(f"{self._before}{json.dumps(name)}: {_spelled(name, cells)}".encode())
+        self._before = ", "
+
+    def seal(self, records: str) -> str:
+        """Of which records they are, and their checksum."""
+        whole = self._sum.copy()
+        whole.update(b"}")
+        return json.dumps({"records": records, "content": whole.hexdigest()})
+
+
+class _Words(dict[object, str]):
+    """Cells as JSON, each spelled once."""
+
+    def __missing__(self, cell: object) -> str:
+        self[cell] = json.dumps(cell)
+        return self[cell]
+
+
+def _spelled(name: str, cells: Sequence[Any]) -> str:
+    """A column as JSON: all but one have few words in very many rows."""
+    if name == "value":
+        return json.dumps(cells)
+    return f"[{', '.join(map(_Words().__getitem__, cells))}]"
 
 
 def read(path: Path) -> Table:
@@ -279,8 +309,7 @@ def write(results: ResultSet) -> Path:
 
 
 def _write(chunk: Chunk, path: Path, factors: Iterable[str] = ()) -> None:
-    rows = [of_run(record) for record in chunk.records()]
-    put(rows, path, _of_records(chunk.folders), factors)
+    put([of_run(record) for record in chunk.records()], path, _of_records(chunk.folders), factors)
 
 
 def put(found: Iterable[Part], path: Path, records: str = "", factors: Iterable[str] = ()) -> None:
@@ -294,12 +323,19 @@ def put(found: Iterable[Part], path: Path, records: str = "", factors: Iterable[
     from arro3.io import write_parquet  # noqa: PLC0415 - as above
 
     # In memory first: on a full disk the library would panic, and say so on standard error.
-    whole = io.BytesIO()
-    rows = table(found, factors)
+    buffer = io.BytesIO()
+    content = _Content()
+
+    def taken() -> Iterator[tuple[str, str, list[Any]]]:
+        for name, kind, cells in rows.columns(found, factors):
+            content.take(name, cells)
+            yield name, kind, cells
+
+    whole = rows.table_in(taken())
     # The format is in the schema; the library writes several notes in any order.
-    write_parquet(rows, whole, compression="zstd(3)", key_value_metadata={"seal": _seal(rows, records)})
+    write_parquet(whole, buffer, compression="zstd(3)", key_value_metadata={"seal": content.seal(records)})
     try:
-        rooms.put(path, whole.getbuffer())
+        rooms.put(path, buffer.getbuffer())
     except OSError as error:
         raise _unwritten(path, error) from error
 

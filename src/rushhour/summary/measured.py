@@ -20,6 +20,7 @@ import numpy as np
 from rushhour.files import remembered
 from rushhour.metrics import catalog
 from rushhour.record.seal import SEALED
+from rushhour.summary import lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -48,6 +49,19 @@ def metrics_of(record: Record, *, fresh: bool = False) -> list[MetricValue]:
         if SEALED in record.manifest:
             remembered.keep(key_of(record), written(known))
     return known
+
+
+def lines_of(record: Record) -> Sequence[MetricValue]:
+    """As `metrics_of`, for who looks at columns: values that are known are not made one by one.
+
+    Raises:
+        RecordError: as `metrics_of`.
+    """
+    if SEALED in record.manifest and record.is_whole:
+        record.verify()
+        found = lines.read(remembered.recall(key_of(record)))
+        return metrics_of(record, fresh=True) if found is None else found
+    return metrics_of(record)
 
 
 def known_of(record: Record) -> list[MetricValue] | None:

@@ -6,19 +6,23 @@ and quick to import.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, cast
 
-from rushhour.metrics.value import MetricValue
-from rushhour.summary.measured import metrics_of
+from rushhour.summary.lines import COLUMNS, Lines, joined
+from rushhour.summary.measured import lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from arro3.core import ChunkedArray, Table
+    from arro3.core import Table
 
+    from rushhour.metrics.value import MetricValue
     from rushhour.record.record import Record
+
+    Cells = Mapping[str, Sequence[Any]]
+    """The cells of each column of an index."""
 
 FORMAT = "rushhour-index/1"
 _FACTOR = "factor."
@@ -35,7 +39,7 @@ _RUN = {
     "lab": "string",
     "valid": "bool",
 }
-_METRIC = {field.name: "float64" if field.name == "value" else "string" for field in fields(MetricValue)}
+_METRIC = {name: "float64" if name == "value" else "string" for name in COLUMNS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,37 +62,53 @@ class Part:
 def of_run(record: Record) -> Part:
     """The rows of one run, measured now or known from before (`rushhour.summary.measured`)."""
     factors = {name: str(value) for name, value in record.factors.items()}
-    return Part(_about(record), factors, metrics_of(record))
+    return Part(_about(record), factors, lines_of(record))
 
 
 def parts_of(table: Table) -> list[Part]:
     """An index by run."""
+    return parts_in(cells_of(table))
+
+
+def parts_in(cells: Cells) -> list[Part]:
+    """The same by its cells."""
     # Columns of a run are the same in all its rows: one of each is enough.
-    folders, values = column(table, "folder"), list(_values(table))
-    starts = [place for place, name in enumerate(folders) if not place or folders[place - 1] != name]
-    edges = [*starts, len(folders)]
-    about = {name: _at(table, name, starts) for name in _RUN}
-    factors = {
-        name.removeprefix(_FACTOR): _at(table, name, starts)
-        for name in table.column_names
-        if name.startswith(_FACTOR)
-    }
+    runs = _runs(cells)
+    factors = {name.removeprefix(_FACTOR): cells[name] for name in cells if name.startswith(_FACTOR)}
     return [
         Part(
-            {name: cells[number] for name, cells in about.items()},
-            {name: cells[number] for name, cells in factors.items() if cells[number] is not None},
-            values[start : edges[number + 1]],
+            {name: cells[name][begin] for name in _RUN},
+            {name: column[begin] for name, column in factors.items() if column[begin] is not None},
+            _lines(cells, begin, end),
         )
-        for number, start in enumerate(starts)
+        for begin, end in runs
     ]
 
 
-def values_of(table: Table) -> dict[str, list[MetricValue]]:
+def values_of(table: Table) -> dict[str, Sequence[MetricValue]]:
     """The metric values of each run of an index, by its folder."""
-    known: dict[str, list[MetricValue]] = {}
-    for folder, value in zip(column(table, "folder"), _values(table), strict=True):
-        known.setdefault(folder, []).append(value)
-    return known
+    return values_in(cells_of(table))
+
+
+def values_in(cells: Cells) -> dict[str, Sequence[MetricValue]]:
+    """The same by its cells."""
+    return {cells["folder"][begin]: _lines(cells, begin, end) for begin, end in _runs(cells)}
+
+
+def _runs(cells: Cells) -> list[tuple[int, int]]:
+    """From where to where the rows of each run are."""
+    folders = cells["folder"]
+    starts = [place for place, name in enumerate(folders) if not place or folders[place - 1] != name]
+    return [*zip(starts, [*starts[1:], len(folders)], strict=True)]
+
+
+def _lines(cells: Cells, begin: int, end: int) -> Lines:
+    return Lines([cells[name][begin:end] for name in COLUMNS])
+
+
+def cells_of(found: Table) -> Cells:
+    """The cells of an index; equal words are one object."""
+    return {name: column(found, name) for name in found.column_names}
 
 
 def table(found: Iterable[Part], factors: Iterable[str] = ()) -> Table:
@@ -96,34 +116,39 @@ def table(found: Iterable[Part], factors: Iterable[str] = ()) -> Table:
 
     There is a column for each of `factors`, too, where no run of these has it.
     """
+    return table_in(columns(found, factors))
+
+
+def table_in(every: Iterable[tuple[str, str, list[Any]]]) -> Table:
+    """The same of columns, each with its name and type."""
     from arro3.core import Array, DataType, Field, Schema, Table  # noqa: PLC0415 - only where rows are written
 
-    rows = list(found)
-    names = sorted({*factors, *(name for part in rows for name in part.factors)})
     kinds = {"string": DataType.string(), "int64": DataType.int64()}
     kinds |= {"float64": DataType.float64(), "bool": DataType.bool()}
-    # One column after the other: as lists all together would be several times as large as the table.
-    columns: Iterator[tuple[str, str, list[Any]]] = chain(
-        ((name, kind, _spread(rows, [part.about[name] for part in rows])) for name, kind in _RUN.items()),
-        (
-            (_FACTOR + name, "string", _spread(rows, [part.factors.get(name) for part in rows]))
-            for name in names
-        ),
-        ((name, kind, _each(rows, name)) for name, kind in _METRIC.items()),
-    )
-    made = [(Field(name, kinds[kind]), Array(cells, type=kinds[kind])) for name, kind, cells in columns]
+    made = [(Field(name, kinds[kind]), Array(cells, type=kinds[kind])) for name, kind, cells in every]
     schema = Schema([field for field, _ in made], metadata={"format": FORMAT})
     return Table.from_arrays([array for _, array in made], schema=schema)
+
+
+def columns(found: Iterable[Part], factors: Iterable[str] = ()) -> Iterator[tuple[str, str, list[Any]]]:
+    """The columns of `table`, one after the other: all together are several times as large as the table."""
+    rows = list(found)
+    names = sorted({*factors, *(name for part in rows for name in part.factors)})
+    for name, kind in _RUN.items():
+        yield name, kind, _spread(rows, [part.about[name] for part in rows])
+    for name in names:
+        yield _FACTOR + name, "string", _spread(rows, [part.factors.get(name) for part in rows])
+    for name, kind in _METRIC.items():
+        cells = joined([part.values for part in rows], name)
+        if kind == "float64":
+            cells = [cell if cell is None else float(cell) for cell in cells]
+        yield name, kind, cells
 
 
 def _spread(rows: Sequence[Part], cells: Sequence[Any]) -> list[Any]:
     """What a run has once, in each of its rows."""
     each = (repeat(cell, len(part.values)) for part, cell in zip(rows, cells, strict=True))
     return [*chain.from_iterable(each)]
-
-
-def _each(rows: Sequence[Part], name: str) -> list[object]:
-    return [getattr(value, name) for part in rows for value in part.values]
 
 
 def column(found: Table, name: str) -> list[Any]:
@@ -134,15 +159,6 @@ def column(found: Table, name: str) -> list[Any]:
     # Few words in many rows: each is kept once.
     words: dict[Any, Any] = {}
     return [words.setdefault(cell, cell) for cell in cells]
-
-
-def _at(found: Table, name: str, places: Sequence[int]) -> list[Any]:
-    cells: ChunkedArray = found.column(name)
-    return [cells.slice(place, 1).to_pylist()[0] for place in places]
-
-
-def _values(found: Table) -> Iterator[MetricValue]:
-    return map(MetricValue, *(column(found, name) for name in _METRIC))
 
 
 def _about(record: Record) -> Mapping[str, Any]:

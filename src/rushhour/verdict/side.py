@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from sys import intern
 from typing import TYPE_CHECKING, Any
@@ -186,6 +186,7 @@ def of_record(record: Record, shared: Shared | None = None) -> Trial:
         valid=record.valid,
         reasons=manifest.invalid_reasons,
         facts=facts if shared is None else shared.one(facts),
+        beside=_beside(record),
     )
 
 
@@ -233,8 +234,7 @@ def of_outcome(outcome: Outcome) -> Trial:
     """What a comparison needs of a run that was carried out here."""
     run = outcome.run
     if outcome.folder is not None:
-        record = Record.open(outcome.folder)
-        return replace(of_record(record), beside=_beside(record))
+        return of_record(Record.open(outcome.folder))
     error = outcome.error
     return Trial(
         run.seed, run.repetition, error=None if error is None else str(error.message),

@@ -92,6 +92,10 @@ class Collector:
         figures = [figure for figure in figures if wanted(figure)]
         return cls(figures, sweep, comparison.published(results), len(results))
 
+    def wants(self, factors: Mapping[str, object]) -> bool:
+        """Whether a figure is about the cell of these factors."""
+        return any(matches(figure.where, factors) for figure in self.figures)
+
     def take(self, record: Record, metrics: Sequence[MetricValue], run: int) -> None:
         """Take what is needed of a run; `run` is its position in the report."""
         known: dict[tuple[str, int], Curve | None] = {}
