@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import dask.config
 from distributed import Worker
 
 from rushhour.fleet import message, packing, parts, worker
@@ -58,9 +59,19 @@ def stub(template: Path, takes_s: float) -> None:
     vars(message)["_shrunk"] = lru_cache(256)(vars(message)["_shrunk"])
 
 
+QUIET = {
+    "distributed.admin.system-monitor.interval": "1h",
+    "distributed.admin.tick.interval": "1h",
+    "distributed.worker.profile.enabled": False,
+}
+"""What each of Dask's workers does many times a second, beside its work. Twice a second it counts the files
+that its process has open: so many workers of one process do nothing else from some hundred on."""
+
+
 async def main(scheduler: str, folder: str, count: int) -> None:
     """Work until the scheduler is gone."""
     os.environ["XDG_CACHE_HOME"] = folder
+    dask.config.set(QUIET)
     async with AsyncExitStack() as held:
         workers = [
             await held.enter_async_context(
