@@ -13,7 +13,7 @@ import fakes
 import pytest
 
 from rushhour.baseline.keep import save
-from rushhour.cli.run import _entry
+from rushhour.cli import entries
 from rushhour.errors import LabError, RecordError, ReportError, UsageError
 from rushhour.explain import explain
 from rushhour.files import storage
@@ -143,7 +143,7 @@ def test_reports_say_what_is_missing(place: Path) -> None:
 
 def test_the_document_of_a_run_has_no_causes(place: Path) -> None:
     (outcome, *_) = sweep("out", slim())
-    entry = _entry(outcome, {}, whole=True)
+    entry = entries.entry(outcome, {})
     assert entry["why"] == []
     assert entry["metrics"]
 
