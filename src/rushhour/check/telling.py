@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.packetdrill.comparing import WORDS
 from rushhour.packetdrill.telling import changed
+from rushhour.record.document import read
+from rushhour.record.verdict_file import VerdictFile
+from rushhour.report.verdict.departure import departs
 from rushhour.verdict.cell import KERNELS_FAULT
-from rushhour.verdict.vocabulary import ORDER
+from rushhour.verdict.vocabulary import DEPARTS, ORDER
 from rushhour.verdict.words import of_failure
 
 if TYPE_CHECKING:
@@ -75,11 +78,18 @@ def _function(name: str, cells: int | None) -> str:
 
 
 def worst(document: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The worst cell of a verdict's document, if it is not the same: which, and why."""
-    for cell in document["cells"][:1]:
-        if cell["verdict"] != "same":
-            return {key: cell[key] for key in ("scenario", "label", "verdict", "reason", "guards")}
-    return None
+    """The worst cell of a verdict's document, if it is not the same: which, and why.
+
+    One that merely departs stands for the others only where no user loses by any of them.
+    """
+    cells = document["cells"]
+    if not cells or cells[0]["verdict"] == "same":
+        return None
+    mere = [departs(cell) for cell in read(VerdictFile, document, "verdict.json").cells]
+    alike = [place for place, cell in enumerate(cells) if cell["verdict"] == cells[0]["verdict"]]
+    place = min(alike, key=mere.__getitem__)
+    said = {key: cells[place][key] for key in ("scenario", "label", "verdict", "reason", "guards")}
+    return {**said, DEPARTS: mere[place]}
 
 
 def start(made: Verdict) -> str:
@@ -200,7 +210,8 @@ def _sentence(found: Mapping[str, Any]) -> str:
         return f"{verdict.capitalize()}: {of} from the base{matters}.{_idle(found.get('idle', 0))}"
     left = found["planned"] - found["cells"]
     rest = f" {_count(left, 'cell')} did not run any more." if left > 0 else ""
-    return f"{verdict.capitalize()}: {_worst(found)}; {of}.{rest}"
+    mere = (found.get("worst") or {}).get(DEPARTS)
+    return f"{(DEPARTS if mere else verdict).capitalize()}: {_worst(found)}; {of}.{rest}"
 
 
 def _broken(found: Mapping[str, Any]) -> str:
