@@ -19,6 +19,7 @@ from rushhour.metrics.vocabulary import VOCABULARY
 from rushhour.plan import expand
 from rushhour.record.slim import WHOLE, Wanted
 from rushhour.running.prepare import RESULTS
+from rushhour.spec.vary import quick_look
 from rushhour.verdict.comparing import share
 from rushhour.verdict.rule import Rule
 from rushhour.version import __version__
@@ -41,6 +42,7 @@ class Options:
 
     Attributes:
         sets: `KEY=VALUE` words over the scenario's keys.
+        quick: A quick look at the scenario.
         flow: Of this flow only.
         minimum: Least difference that matters: `5%`, or an amount: `1ms`.
         improved: Find what made it better, not worse.
@@ -53,6 +55,7 @@ class Options:
     """
 
     sets: Sequence[str] = ()
+    quick: bool = False
     flow: str | None = None
     minimum: str | None = None
     improved: bool = False
@@ -197,6 +200,7 @@ def _scenario(word: str | Path, metric: str, options: Options) -> tuple[str, Sce
         names = ", ".join(file.name for file in files[:8])
         raise UsageError(f'"{word}" names {len(files)} scenarios', hint=f"bisect one of them: {names}, …")
     plain = spec.load_scenario(files[0], options.sets, VOCABULARY)
+    plain = quick_look(plain) if options.quick else plain
     if metric == "-":
         if options.flow is not None:
             raise UsageError("--flow needs the name of a metric, not -")

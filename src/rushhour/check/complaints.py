@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-import shlex
 from typing import TYPE_CHECKING, Any
 
+from rushhour.record.asked import command
+from rushhour.spec.sweep import set_words
 from rushhour.verdict.cell import KERNELS_FAULT
 from rushhour.verdict.words import of_failure
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rushhour.verdict.judging import Verdict
+    from rushhour.verdict.side import SideCell
 
 # Of a complaint's lines: where code lies, a call, and calls of what only says it.
 _ADDRESS = re.compile(r"\[<[0-9a-f]+>\] ")
@@ -30,12 +32,12 @@ def complaining(made: Verdict, kernel: str, scenarios: Sequence[str], *, whole: 
         scenarios: What was asked to run; none for the suite.
         whole: Whether it was no quick look.
     """
-    quick = "" if whole else " --quick"
+    quick = [] if whole else ["--quick"]
     return [
         {
             "scenario": one.cell.scenario, "label": one.cell.label, "reason": of_failure(failed[0].error),
             "lines": [line.rstrip() for line in (failed[0].error or "").splitlines()[1:]],
-            "repeat": f"rushhour run {shlex.join(scenarios or [one.cell.scenario])}{quick} --kernel {kernel}",
+            "repeat": command(["run", *_what(one.cell, scenarios), *quick, "--kernel", kernel]),
         }
         for one in made.cells
         if any(trial.ran for trial in one.base.values())
@@ -45,6 +47,13 @@ def complaining(made: Verdict, kernel: str, scenarios: Sequence[str], *, whole: 
             ]
         )
     ]  # fmt: skip
+
+
+def _what(cell: SideCell, scenarios: Sequence[str]) -> list[str]:
+    """The cell of a scenario of the catalogue; else all that was asked for, for a file may be anywhere."""
+    if "/" not in cell.scenario and scenarios:
+        return [*scenarios]
+    return [cell.scenario, *set_words(cell.factors)]
 
 
 def told(document: Mapping[str, Any]) -> list[str]:

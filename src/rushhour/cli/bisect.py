@@ -22,6 +22,7 @@ from rushhour.cli.screen import console, echo, tell_json
 @click.option("--minimum", metavar="5%", help="Least change that matters; an amount, too: 1ms.")
 @click.option("--improved", is_flag=True, help="Find what made it better, not worse.")
 @click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Override a key of the scenario.")
+@click.option("--quick", is_flag=True, help="A quick look at the scenario.")
 @click.option("--seeds", type=click.IntRange(1, 100), default=5, show_default=True, help="Runs of a commit.")
 @click.option(
     "--max-seeds", type=click.IntRange(1, 100), default=20, show_default=True,

@@ -148,6 +148,7 @@ class ComparedCell(Document):
     cell: int = 0
     factors: Mapping[str, object] = EMPTY
     label: str = ""
+    quick: bool = False
     guards: str = ""
     verdict: str
     reason: str = ""

@@ -58,8 +58,10 @@ class CellVerdict:
         """The seeds that ran on both sides, in order of repetition."""
         return [seed for seed in self.base if seed in self.candidate]
 
-    def document(self, folder: Path | None = None, *, whole: bool = True) -> ComparedCell:
-        """As it stands in a `verdict.json` that lies in `folder`.
+    def document(
+        self, folder: Path | None = None, *, whole: bool = True, quick: bool = False
+    ) -> ComparedCell:
+        """As it stands in a `verdict.json` that lies in `folder`; `quick`: of a quick look.
 
         Unless it is wanted whole, it has only the `TELLING` quantities that decided most.
         """
@@ -72,6 +74,7 @@ class CellVerdict:
             cell=cell.index,
             factors=dict(cell.factors),
             label=cell.label,
+            quick=quick,
             guards=cell.resolved.get("guards"),
             verdict=self.verdict,
             reason=self.reason,

@@ -82,6 +82,9 @@ class Verdict:
         found = Counter(cell.verdict for cell in self.cells)
         return {verdict: found[verdict] for verdict in reversed(ORDER)}
 
+    def _is_quick(self, scenario: str) -> bool:
+        return self.candidate.quick.get(scenario, self.base.quick.get(scenario, False))
+
     def document(self, folder: Path | None = None) -> VerdictFile:
         """The verdict as it is written (docs/verdict.md), the worst cells first.
 
@@ -107,7 +110,10 @@ class Verdict:
             changed=[change.document() for change in self.changed],
             notes=list(self.notes),
             missing=[entry.document() for entry in self.missing],
-            cells=[cell.document(folder, whole=number < WHOLE) for number, cell in enumerate(cells)],
+            cells=[
+                cell.document(folder, whole=number < WHOLE, quick=self._is_quick(cell.cell.scenario))
+                for number, cell in enumerate(cells)
+            ],
         )
 
 

@@ -67,7 +67,7 @@ def _again(cell: ComparedCell, document: VerdictFile) -> Iterator[Step]:
     seeds = cell.seeds
     if not all(kernels):
         return
-    words = ["run", _scenario(cell), *set_words(cell.factors)]
+    words = ["run", *_what(cell)]
     labs = {side.lab or "uml" for side in document.sides}
     if labs & {*REAL_TIME}:
         # What runs there is the kernel under test; on two machines it takes two commands.
@@ -101,20 +101,19 @@ def _blame(cell: ComparedCell, document: VerdictFile) -> Iterator[Step]:
     worse = [metric for metric in cell.metrics if metric.verdict == "worse"]
     if cell.verdict != "worse" or not all(revisions) or revisions[0] == revisions[1]:
         return
-    words = ["bisect", "--tree", "LINUX", "--good", revisions[0], "--bad", revisions[1], _scenario(cell)]
+    name, *which = _what(cell)
+    words = ["bisect", "--tree", "LINUX", "--good", revisions[0], "--bad", revisions[1], name]
     words.append(worse[0].metric if worse else "-")
     scope = worse[0].scope if worse else ""
     words += ["--flow", scope.partition(":")[2]] if scope.startswith("flow:") else []
-    yield Step(
-        "Find the commit in a git tree LINUX of the kernel", command([*words, *set_words(cell.factors)])
-    )
+    yield Step("Find the commit in a git tree LINUX of the kernel", command([*words, *which]))
 
 
 def _more(cell: ComparedCell, document: VerdictFile) -> Iterator[Step]:
     if cell.verdict == "inconclusive" and all(map(_is_kernel, document.sides)):
         more = 2 * max(len(cell.seeds), (document.rule.max_seeds or 20))
         names = [str(side.name) for side in document.sides]
-        words = ["compare", *names, "--scenario", _scenario(cell), "--max-seeds", str(more)]
+        words = ["compare", *names, "--scenario", _scenario(cell), *_quick(cell), "--max-seeds", str(more)]
         yield Step("Decide it with more seeds", command(words))
 
 
@@ -126,6 +125,15 @@ def _revision(kernel: Kernel) -> str:
 
 def _is_kernel(side: ComparedSide) -> bool:
     return side.kind == "kernel"
+
+
+def _what(cell: ComparedCell) -> list[str]:
+    """Words that name the cell alone: its scenario, whether of a quick look, its factors."""
+    return [_scenario(cell), *_quick(cell), *set_words(cell.factors)]
+
+
+def _quick(cell: ComparedCell) -> list[str]:
+    return ["--quick"] if cell.quick else []
 
 
 def _scenario(cell: ComparedCell) -> str:
