@@ -166,10 +166,16 @@ class _Tail:
     def _follow(self) -> None:
         place, read = None, 0
         while not self._over.is_set():
-            place = place or next(self._folder.rglob(f".sandbox-*/out/raw/{FILE}"), None)
+            place = place or self._find()
             if place is not None:
                 read = self._read(place, read)
             clock.sleep(_LOOK_S)
+
+    def _find(self) -> Path | None:
+        try:
+            return next(self._folder.rglob(f".sandbox-*/out/raw/{FILE}"), None)
+        except OSError:  # the run has ended: a folder went while it was looked through
+            return None
 
     def _read(self, place: Path, read: int) -> int:
         """Tell the whole lines after the first `read` bytes; how many bytes were read then."""
