@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from fakes import FakeLab
+import pytest
+from fakes import SCENARIO, FakeLab
 from little_tree import commit, git, make_tree
 
 from rushhour.check import Options, check
@@ -22,13 +23,26 @@ def linux(folder: Path) -> Path:
     return made
 
 
+def elsewhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The repository, checked from another folder with the scenario in it, with a cache of its own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    (folder / "work").mkdir()
+    monkeypatch.chdir(folder / "work")
+    Path("fake.toml").write_text(SCENARIO)
+    return linux(folder)
+
+
+def speed_of(kernel: str) -> int:
+    """The value that a kernel was built with."""
+    image = next(one for one in kernels.installed() if one.name == kernel)
+    return int(image.image.read_text().split("return ")[1].split(";")[0])
+
+
 def measured(slow: set[str]) -> FakeLab:
     """Goodput by the value that the kernel was built with."""
 
     def behaviour(kernel: str, cc: str, _seed: int) -> float:
-        image = next(one for one in kernels.installed() if one.name == kernel)
-        value = int(image.image.read_text().split("return ")[1].split(";")[0])
-        return float(value if cc in slow else 90)
+        return float(speed_of(kernel) if cc in slow else 90)
 
     return FakeLab(behaviour)
 

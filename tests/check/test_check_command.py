@@ -4,38 +4,23 @@ import json
 from pathlib import Path
 
 import pytest
+from checks import BODY, elsewhere, speed_of
 from click.testing import CliRunner
-from fakes import SCENARIO, FakeLab
-from little_tree import commit, git, make_tree
+from fakes import FakeLab
+from little_tree import git
 from rich.console import Console
 from rich.status import Status
 
 from rushhour.cli.check import check
 from rushhour.cli.lasting import Screen
-from rushhour.lab import kernel as kernels
 from rushhour.verdict import comparing
-
-BODY = "static int speed(void)\n{{\n\treturn {};\n}}\n"
-
-
-def speed_of(kernel: str) -> int:
-    image = next(one for one in kernels.installed() if one.name == kernel)
-    return int(image.image.read_text().split("return ")[1].split(";")[0])
 
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
-    Path("fake.toml").write_text(SCENARIO)
+    made = elsewhere(tmp_path, monkeypatch)
     lab = FakeLab(lambda kernel, _cc, _seed: float(speed_of(kernel)))
     monkeypatch.setattr(comparing, "make_lab", lambda: lab)
-    made = make_tree(tmp_path / "linux")
-    (made / "net/ipv4").mkdir(parents=True)
-    (made / "net/ipv4/tcp.c").write_text("int tcp;\n")
-    git(made, "init", "-q", "-b", "main")
-    commit(made, "first", one__c=BODY.format(90))
     (made / "one.c").write_text(BODY.format(80))
     return made
 

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import pytest
-from checks import BODY, judged, linux, measured
-from fakes import SCENARIO
+from checks import BODY, elsewhere, judged, measured
 from little_tree import commit, git
 
 from rushhour.check.telling import mail
@@ -13,11 +12,7 @@ from rushhour.lab import kernel as kernels
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
-    Path("fake.toml").write_text(SCENARIO)
-    return linux(tmp_path)
+    return elsewhere(tmp_path, monkeypatch)
 
 
 def test_every_commit_of_a_series_is_judged_against_the_one_before(tree: Path) -> None:
