@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from rushhour.packetdrill.comparing import WORDS
 from rushhour.packetdrill.telling import changed
 from rushhour.record.document import read
-from rushhour.record.verdict_file import VerdictFile
+from rushhour.record.verdict_file import ComparedCell
 from rushhour.report.verdict.departure import departs
 from rushhour.verdict.cell import KERNELS_FAULT
 from rushhour.verdict.vocabulary import DEPARTS, ORDER
@@ -85,11 +86,11 @@ def worst(document: Mapping[str, Any]) -> dict[str, Any] | None:
     cells = document["cells"]
     if not cells or cells[0]["verdict"] == "same":
         return None
-    mere = [departs(cell) for cell in read(VerdictFile, document, "verdict.json").cells]
-    alike = [place for place, cell in enumerate(cells) if cell["verdict"] == cells[0]["verdict"]]
-    place = min(alike, key=mere.__getitem__)
-    said = {key: cells[place][key] for key in ("scenario", "label", "verdict", "reason", "guards")}
-    return {**said, DEPARTS: mere[place]}
+    alike = (cell for cell in cells if cell["verdict"] == cells[0]["verdict"])
+    mere, one = min(
+        ((departs(read(ComparedCell, cell, "verdict.json")), cell) for cell in alike), key=itemgetter(0)
+    )
+    return {key: one[key] for key in ("scenario", "label", "verdict", "reason", "guards")} | {DEPARTS: mere}
 
 
 def start(made: Verdict) -> str:
