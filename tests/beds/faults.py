@@ -21,6 +21,8 @@ from pathlib import Path as File
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
+import kills
+
 from beds.path import GATEWAYS, Path, Wanted, path
 
 if TYPE_CHECKING:
@@ -397,8 +399,7 @@ def _halting(at: Namespace, runs_s: float = 0.005, stands_s: float = 0.095) -> I
             agents = list(_agents(at))
             for number in (signal.SIGSTOP, signal.SIGCONT):
                 for pid in agents:
-                    with suppress(ProcessLookupError):
-                        os.kill(pid, number)
+                    kills.send(pid, number)
                 time.sleep(stands_s if number == signal.SIGSTOP else runs_s)
 
     thread = Thread(target=work)

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import kills
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -95,7 +97,7 @@ class Host:
 
     def die(self) -> None:
         """As if its power were cut: no process there says a last word."""
-        os.kill(self.pid, 9)
+        kills.send(self.pid)
 
     def processes(self) -> dict[int, str]:
         """What runs there beside its first process, its `cat`, and sshd: number here → command line."""

@@ -6,10 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import kills
 import pytest
 from beds import fleets, slurm
 from beds.fleets import OFFICE, until
@@ -33,8 +33,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
     yield tmp_path
     for pid in fleets.marked(tmp_path):
-        with suppress(ProcessLookupError):  # it may have ended with one that was killed before it
-            os.kill(pid, signal.SIGKILL)
+        kills.send(pid)
 
 
 def begin(folder: Path, scenario: str, on: str = "ssh:hosts.toml") -> subprocess.Popen[str]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import kills
 import pytest
 from beds import fleets
 from beds.fleets import OFFICE, Office, until
@@ -73,8 +72,7 @@ def test_all_members_are_killed(office: Office) -> None:
     said = office.fleet("up", office.inventory(alice=None, bob=None), "--scheduler", "alice")
     assert "scheduler: tls://198.18.1.2:8786" in said
     for pid in [pid for host in office.hosts.values() for pid in host.processes()]:
-        with suppress(ProcessLookupError):  # it may have ended with one that was killed before it
-            os.kill(pid, signal.SIGKILL)
+        kills.send(pid)
     office.fleet("down")
     # What processes share by name no other process can tell to be theirs.
     for host in office.hosts.values():

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
 import stat
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import kills
 import pytest
 from beds import fleets, sshd
 from beds.fleets import OFFICE, Office, until
@@ -182,7 +181,7 @@ def test_a_worker_that_dies_comes_again(up: Office) -> None:
         return [pid for pid, line in up.hosts["alice"].processes().items() if "spawn_main" in line]
 
     (before,) = workers()
-    os.kill(before, signal.SIGKILL)
+    kills.send(before)
     assert until(lambda: workers() not in ([], [before]))
     look = "from rushhour.fleet import state, status"
     up.python(f"{look}\nwhile not status.look(state.known('default')).whole: pass")
@@ -191,7 +190,7 @@ def test_a_worker_that_dies_comes_again(up: Office) -> None:
 def test_the_scheduler_dies_and_all_comes_again(up: Office) -> None:
     """The last one with the module's fleet: it ends it."""
     (scheduler,) = fleets.marked(up.folder)
-    os.kill(scheduler, signal.SIGKILL)
+    kills.send(scheduler)
     # Workers without a scheduler end by themselves, and take their keys with them.
     for host in up.hosts.values():
         assert until(lambda host=host: not host.processes() and not [*host.files_of("fleet/run")])  # type: ignore[misc]

@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import kills
 import pytest
 
 pytestmark = pytest.mark.host
@@ -121,7 +122,7 @@ def test_a_kill_leaves_nothing(tmp_path: Path, whom: str) -> None:
             inside = namespaces(family) - namespaces([os.getpid()])
             victims = {"rushhour": first.pid, "interrupt": first.pid, "launcher": family[0]}
             victims |= {"keeper": family[1], "agent": family[-1]}
-            os.kill(victims[whom], signal.SIGINT if whom == "interrupt" else signal.SIGKILL)
+            kills.send(victims[whom], signal.SIGINT if whom == "interrupt" else signal.SIGKILL)
             said, _ = first.communicate(timeout=30)
         finally:
             first.kill()
@@ -147,11 +148,8 @@ def test_when_all_are_killed_at_once_the_next_run_takes_away_what_is_left(tmp_pa
             assert wait_for(lambda: agents_of(below(first.pid)) or first.poll() is not None, 60)
             time.sleep(1.0)
             family = whole_family(first)
-            for pid in [first.pid, *family]:
-                os.kill(pid, signal.SIGSTOP)
             inside = namespaces(family) - namespaces([os.getpid()])
-            for pid in [first.pid, *family]:
-                os.kill(pid, signal.SIGKILL)
+            kills.all_at_once([first.pid, *family])
             first.communicate(timeout=20)
         finally:
             first.kill()

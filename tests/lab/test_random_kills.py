@@ -2,12 +2,12 @@
 
 import os
 import random
-import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import kills
 import pytest
 
 pytestmark = pytest.mark.virtual
@@ -71,8 +71,7 @@ def test_a_kill_at_any_moment_leaves_nothing_and_the_sweep_goes_on(tmp_path: Pat
     time.sleep(dice.uniform(0, 1))
     family = below(first.pid) or family
     victim = dice.choice([first.pid, *family])
-    if is_alive(victim):
-        os.kill(victim, signal.SIGKILL)
+    kills.send(victim)
     said, _ = first.communicate(timeout=60)
     assert "Traceback" not in said
     deadline = time.monotonic() + 10

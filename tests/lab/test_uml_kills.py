@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import guests
+import kills
 import pytest
 
 from rushhour.files import rooms
@@ -93,7 +94,7 @@ def test_one_killed_process_takes_all_others_with_it(
 ) -> None:
     process = controller()
     assert until(lambda: beats(tmp_path))
-    os.kill(find(victim, process.pid, tmp_path), signal.SIGKILL)
+    kills.send(find(victim, process.pid, tmp_path))
     process.wait(20)
     assert until(lambda: not leftovers(tmp_path)), leftovers(tmp_path)
 
@@ -107,8 +108,14 @@ def find(victim: str, controller: int, folder: Path) -> int:
 
 
 def first_child(process: int) -> int:
-    assert until(lambda: bool(children(process)))
-    return children(process)[0]
+    found: list[int] = []
+
+    def seen() -> bool:
+        found[:] = children(process)
+        return bool(found)
+
+    assert until(seen)
+    return found[0]
 
 
 def children(process: int) -> list[int]:
@@ -125,8 +132,7 @@ def test_kills_at_random_moments(
     process = controller()
     time.sleep(chance.uniform(0.02, 0.6))
     victims = [process.pid, *processes(tmp_path)]
-    with suppress(ProcessLookupError):
-        os.kill(chance.choice(victims), signal.SIGKILL)
+    kills.send(chance.choice(victims))
     if process.poll() is None and not until(lambda: process.poll() is not None, 0.5):
         process.send_signal(signal.SIGKILL)
     process.wait(20)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import socket
 import subprocess
 import time
@@ -12,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import kills
 import pytest
 from beds.net import Namespace
 
@@ -340,7 +340,7 @@ def test_nothing_is_left_when_an_agent_is_killed(bed: Bed, seed: int) -> None:
             session.begin("run", start_clock_ns=start)
     time.sleep(dice.random() * 0.3)
     for pid in pids:
-        os.kill(pid, signal.SIGKILL)
+        kills.send(pid)
     until(lambda: bed.queues() == before)
     until(lambda: not any([*INSTANCES.glob(f"rushhour-*{pid}")] or agents_of(pid) for pid in pids))
 

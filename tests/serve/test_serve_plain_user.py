@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import tempfile
@@ -12,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import kills
 import pytest
 from beds.net import Namespace
 
@@ -161,7 +161,7 @@ def test_a_killed_agent_of_a_plain_user_leaves_no_folder(program: Path) -> None:
         pid = one.ask("hello")["value"]["pid"]
         assert scratches(pid)
         one.ask("prepare", plan=plan(flow(0, "tcp")), here="a")
-        os.kill(pid, 9)
+        kills.send(pid)
         end = time.monotonic() + 20
         while scratches(pid):
             assert time.monotonic() < end, "its folder is left"

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import kills
 import pytest
 from beds import sshd
 from beds.sshd import Host, Hosts
@@ -85,8 +86,7 @@ def test_a_kill_at_any_moment_leaves_nothing(hosts: Hosts, tmp_path: Path, seed:
         time.sleep(dice.uniform(0.2, 2.5))
         family = parts(controller, hosts)
         victim = dice.choice(sorted(family))
-        if controller.poll() is None and not is_gone(victim):
-            os.kill(victim, signal.SIGKILL)
+        kills.send(victim)
         said, _ = controller.communicate(timeout=60)
     assert "Traceback" not in said
     # A keeper's death disturbs nobody; any other's is told, by the one who is left to tell.

@@ -1,14 +1,13 @@
 """Settings of a host, in a namespace of its own: changed, verified, and put back however it ends."""
 
-import os
 import random
-import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import kills
 import pytest
 from beds.net import Namespace
 
@@ -232,10 +231,7 @@ def test_a_kill_at_any_moment_leaves_every_setting_as_it_was(host: Namespace, se
         # Ten changes take some milliseconds, and the process that makes them a few more to start.
         time.sleep(dice.uniform(0, 0.03))
         doomed = set().union(*(processes(host, word) for word in victims))
-        for number in doomed:
-            os.kill(number, signal.SIGSTOP)
-        for number in doomed:
-            os.kill(number, signal.SIGKILL)
+        kills.all_at_once(doomed)
         with suppress(HostError):
             applying.result(20)
     finally:
@@ -254,12 +250,7 @@ def test_the_next_who_changes_settings_puts_back_what_two_deaths_left(host: Name
     before = dump(host)
     session = Session.open(host.place)
     settings.apply(session, EVERYTHING, who="left behind")
-    for word in ("serve", "keep"):
-        for number in processes(host, word):
-            os.kill(number, signal.SIGSTOP)
-    for word in ("serve", "keep"):
-        for number in processes(host, word):
-            os.kill(number, signal.SIGKILL)
+    kills.all_at_once(processes(host, "serve") | processes(host, "keep"))
     session.close()
     assert dump(host) != before
     with Session.open(host.place) as after:
@@ -274,7 +265,7 @@ def test_a_keeper_that_is_killed_is_replaced(host: Namespace) -> None:
         settings.apply(session, EVERYTHING, who="replaced")
         changed = dump(host)
         (keeper,) = processes(host, "keep")
-        os.kill(keeper, signal.SIGKILL)
+        kills.send(keeper)
         assert until(lambda: bool(processes(host, "keep") - {keeper}))
         (journal,) = settings.left(session)
         assert (journal["in_use"], dump(host)) == (True, changed)

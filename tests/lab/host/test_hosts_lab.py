@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import time
-from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+import kills
 import pytest
 from beds import sshd
 from beds.path import path
@@ -154,8 +153,7 @@ def test_an_agent_that_is_killed_is_named_and_the_other_machine_stops(hosts: Hos
             time.sleep(0.05)
         time.sleep(1.5)
         for pid in hosts["bob"].processes():
-            with suppress(ProcessLookupError):
-                os.kill(pid, 9)
+            kills.send(pid)
 
     timer = Thread(target=kill)
     with lab() as found:

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import kills
 import pytest
 from beds import sshd
 from beds.path import path
@@ -75,8 +76,7 @@ def test_a_kill_in_an_experiment_leaves_nothing(hosts: Hosts, tmp_path: Path, se
         time.sleep(dice.uniform(0.0, 2.0))
         family = parts(controller, hosts)
         victim = dice.choice(sorted(family))
-        if controller.poll() is None and not is_gone(victim):
-            os.kill(victim, signal.SIGKILL)
+        kills.send(victim)
         said, _ = controller.communicate(timeout=90)
     assert "Traceback" not in said
     assert controller.returncode in {0, 2, -signal.SIGKILL}, said
