@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rushhour.fleet.address import Address
 
 CONNECT_S = 20
-_LOUD = ("distributed", "tornado", "asyncio")
+_LOUD = ("distributed", "tornado", "asyncio", "dask_kubernetes", "kr8s")
 
 
 @contextmanager

@@ -7,7 +7,7 @@ started by Dask's deployers.
 from __future__ import annotations
 
 import tempfile
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from rushhour.lab.host.inventory import load_inventory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from rushhour.fleet.address import Address
 
@@ -90,7 +91,7 @@ def _slurm(address: Address, tell: Tell) -> Iterator[dict[str, Any]]:
 
     with _certificates(tell) as home:
         both = security(state.certificates(home.name), "client", "scheduler", "worker")
-        with _by_dask(address, lambda: queue.submitted(address.count, both, home)) as words:
+        with _by_dask(address, queue.submitted(address.count, both, home)) as words:
             yield words
 
 
@@ -127,11 +128,11 @@ def _folder(prefix: str, tell: Tell) -> Iterator[Path]:
 
 
 @contextmanager
-def _k8s(address: Address, _: Tell) -> Iterator[dict[str, Any]]:
+def _k8s(address: Address, tell: Tell) -> Iterator[dict[str, Any]]:
     need("fleet-k8s", f"--on {address.word}")
-    from dask_kubernetes.operator import KubeCluster  # noqa: PLC0415 - an extra
+    from rushhour.fleet import pods  # noqa: PLC0415 - an extra
 
-    with _by_dask(address, lambda: KubeCluster(n_workers=address.count)) as words:
+    with _by_dask(address, pods.started(address.count, tell)) as words:
         yield words
 
 
@@ -142,16 +143,16 @@ _HINTS: Mapping[str, str] = {
 
 
 @contextmanager
-def _by_dask(address: Address, start: Callable[[], Any]) -> Iterator[dict[str, Any]]:
-    try:
-        made = start()
-    except Exception as error:
-        # Of a command that failed Dask tells all; its last line says why.
-        said = (str(error).strip().splitlines() or [type(error).__name__])[-1]
-        raise FleetError(
-            f"the workers of {address.word} cannot be started: {said}", hint=_HINTS[address.kind]
-        ) from error
-    try:
+def _by_dask(address: Address, started: AbstractContextManager[Any]) -> Iterator[dict[str, Any]]:
+    with ExitStack() as held:
+        try:
+            made = held.enter_context(started)
+        except RushHourError:
+            raise
+        except Exception as error:
+            # Of a command that failed Dask tells all; its last line says why.
+            said = (str(error).strip().splitlines() or [type(error).__name__])[-1]
+            raise FleetError(
+                f"the workers of {address.word} cannot be started: {said}", hint=_HINTS[address.kind]
+            ) from error
         yield {"address": made}
-    finally:
-        made.close()

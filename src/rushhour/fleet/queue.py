@@ -5,6 +5,7 @@ Needs the extra `fleet-slurm`; imported where `--on slurm` is asked for.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import dask
@@ -16,7 +17,7 @@ from rushhour.fleet.member import QuietScheduler
 from rushhour.lab import clock
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from distributed.security import Security
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 _LOOK_S = 0.1
 
 
-def submitted(count: int, security: Security, home: Path) -> SLURMCluster:
+@contextmanager
+def submitted(count: int, security: Security, home: Path) -> Iterator[SLURMCluster]:
     """A scheduler here, and so many jobs in the queue; what a job asks for is the site's configuration.
 
     Args:
@@ -58,11 +60,13 @@ def submitted(count: int, security: Security, home: Path) -> SLURMCluster:
     made.scale(jobs=count)
     while len(found) < count:
         clock.sleep(_LOOK_S)
-    errors = [error for error in found if error is not None]
-    if errors:
+    try:
+        errors = [error for error in found if error is not None]
+        if errors:
+            raise errors[0]
+        yield made
+    finally:
         made.close()
-        raise errors[0]
-    return made
 
 
 # Where the site's configuration says nothing.
