@@ -57,11 +57,20 @@ def lines_of(record: Record) -> Sequence[MetricValue]:
     Raises:
         RecordError: as `metrics_of`.
     """
-    if SEALED in record.manifest and record.is_whole:
-        record.verify()
-        found = lines.read(remembered.recall(key_of(record)))
-        return metrics_of(record, fresh=True) if found is None else found
-    return metrics_of(record)
+    found = known_lines_of(record)
+    return metrics_of(record, fresh=True) if found is None else found
+
+
+def known_lines_of(record: Record) -> Sequence[MetricValue] | None:
+    """As `known_of`, for who looks at columns.
+
+    Raises:
+        RecordError: as `metrics_of`.
+    """
+    if SEALED not in record.manifest:
+        return None
+    record.verify()
+    return lines.read(remembered.recall(key_of(record))) if record.is_whole else record.metrics()
 
 
 def known_of(record: Record) -> list[MetricValue] | None:

@@ -39,8 +39,8 @@ class Question:
     within: Tolerance | None = None
 
     def of(self, values: Iterable[MetricValue]) -> list[MetricValue]:
-        """The values asked for; copies of one flow are one thing: their mean."""
-        mine = [value for value in values if value.metric == self.metric]
+        """Of the values of its metric those asked for; copies of one flow are one thing: their mean."""
+        mine = [*values]
         if self.flow is not None:
             name = f"flow:{self.flow}"
             exact = [value for value in mine if value.scope == name]
@@ -122,17 +122,28 @@ def compared(
     """The quantities of a cell over usable runs, in the order of the questions."""
     names = list(dict.fromkeys(question.metric for question in asked))
     sides = [
-        {seed: trial.values(names) for seed, trial in trials.items() if trial.usable}
+        {seed: _by_metric(trial.values(names)) for seed, trial in trials.items() if trial.usable}
         for trials in (base, candidate)
     ]
     made: dict[tuple[str, str], Compared] = {}
     for question in asked:
-        found = [{seed: question.of(values) for seed, values in side.items()} for side in sides]
+        found = [
+            {seed: question.of(values.get(question.metric, ())) for seed, values in side.items()}
+            for side in sides
+        ]
         scopes = dict.fromkeys(value.scope for side in found for values in side.values() for value in values)
         for scope in scopes:
             # A metric that is judged twice is judged by what was said first.
             made.setdefault((question.metric, scope), _compared(question, scope, found, rule))
     return [_read(entry, base, candidate) for entry in made.values()]
+
+
+def _by_metric(values: Iterable[MetricValue]) -> Mapping[str, Sequence[MetricValue]]:
+    """Values by their metric: a cell has a hundred questions, and a run as many values."""
+    found: dict[str, list[MetricValue]] = {}
+    for value in values:
+        found.setdefault(value.metric, []).append(value)
+    return found
 
 
 def expectations(cell: SideCell, base: Mapping[int, Trial], candidate: Mapping[int, Trial]) -> list[Expected]:

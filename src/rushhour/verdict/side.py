@@ -11,7 +11,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from sys import intern
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -25,6 +24,7 @@ from rushhour.record.seal import raw_digests
 from rushhour.record.verdict_file import ComparedSide
 from rushhour.spec.scenario import Scenario
 from rushhour.spec.sweep import Sweep, known_sweep
+from rushhour.verdict.digests import packed
 from rushhour.verdict.shared import Shared
 from rushhour.verdict.trial import Trial
 
@@ -181,7 +181,7 @@ def of_record(record: Record, shared: Shared | None = None) -> Trial:
         repetition=manifest.repetition,
         folder=record.path,
         key=record.key,
-        digests={intern(name): digest for name, digest in raw_digests(files).items()},
+        digests=packed(raw_digests(files)),
         plan=files.get(PLAN),
         valid=record.valid,
         reasons=manifest.invalid_reasons,

@@ -13,7 +13,7 @@ from rushhour.metrics.value import MetricValue
 from rushhour.record.record import Record
 from rushhour.record.seal import SEALED, raw_digests
 from rushhour.record.told import told
-from rushhour.summary.measured import known_of, metrics_of
+from rushhour.summary.measured import known_lines_of, metrics_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -118,7 +118,7 @@ class Trial:
 
 def _remembered(record: Record) -> dict[str, list[MetricValue]]:
     """Every metric of a record: known, or measured now and known from then on; empty where one fails."""
-    known = known_of(record)
+    known = known_lines_of(record)
     if known is None and SEALED in record.manifest:
         with suppress(Exception):  # what is wrong with a record is told by the metric that is asked for
             known = metrics_of(record, fresh=True)
