@@ -21,6 +21,7 @@ from rushhour.files import rooms
 from rushhour.files.regular import checksum
 from rushhour.record.seal import MANIFEST, SEALED
 from rushhour.summary import rows
+from rushhour.summary.coded import Coded
 from rushhour.summary.measured import lines_of
 from rushhour.summary.rows import FORMAT, Part, of_run, parts_of, table, values_of
 
@@ -257,6 +258,8 @@ def _spelled(name: str, cells: Sequence[Any]) -> str:
     """A column as JSON: all but one have few words in very many rows."""
     if name == "value":
         return json.dumps(cells)
+    if isinstance(cells, Coded):
+        return cells.spelled()
     return f"[{', '.join(map(_Words().__getitem__, cells))}]"
 
 
@@ -326,7 +329,7 @@ def put(found: Iterable[Part], path: Path, records: str = "", factors: Iterable[
     buffer = io.BytesIO()
     content = _Content()
 
-    def taken() -> Iterator[tuple[str, str, list[Any]]]:
+    def taken() -> Iterator[tuple[str, str, Sequence[Any]]]:
         for name, kind, cells in rows.columns(found, factors):
             content.take(name, cells)
             yield name, kind, cells

@@ -7,9 +7,9 @@ and quick to import.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, cast
 
+from rushhour.summary.coded import Coded
 from rushhour.summary.lines import COLUMNS, Lines, joined
 from rushhour.summary.measured import lines_of
 
@@ -98,7 +98,8 @@ def values_in(cells: Cells) -> dict[str, Sequence[MetricValue]]:
 def _runs(cells: Cells) -> list[tuple[int, int]]:
     """From where to where the rows of each run are."""
     folders = cells["folder"]
-    starts = [place for place, name in enumerate(folders) if not place or folders[place - 1] != name]
+    coded = folders if isinstance(folders, Coded) else Coded.of(folders)
+    starts = coded.starts()
     return [*zip(starts, [*starts[1:], len(folders)], strict=True)]
 
 
@@ -119,46 +120,38 @@ def table(found: Iterable[Part], factors: Iterable[str] = ()) -> Table:
     return table_in(columns(found, factors))
 
 
-def table_in(every: Iterable[tuple[str, str, list[Any]]]) -> Table:
+def table_in(every: Iterable[tuple[str, str, Sequence[Any]]]) -> Table:
     """The same of columns, each with its name and type."""
     from arro3.core import Array, DataType, Field, Schema, Table  # noqa: PLC0415 - only where rows are written
 
     kinds = {"string": DataType.string(), "int64": DataType.int64()}
     kinds |= {"float64": DataType.float64(), "bool": DataType.bool()}
-    made = [(Field(name, kinds[kind]), Array(cells, type=kinds[kind])) for name, kind, cells in every]
+    made = [(Field(name, kinds[kind]), Array(cells[:], type=kinds[kind])) for name, kind, cells in every]
     schema = Schema([field for field, _ in made], metadata={"format": FORMAT})
     return Table.from_arrays([array for _, array in made], schema=schema)
 
 
-def columns(found: Iterable[Part], factors: Iterable[str] = ()) -> Iterator[tuple[str, str, list[Any]]]:
+def columns(found: Iterable[Part], factors: Iterable[str] = ()) -> Iterator[tuple[str, str, Sequence[Any]]]:
     """The columns of `table`, one after the other: all together are several times as large as the table."""
     rows = list(found)
     names = sorted({*factors, *(name for part in rows for name in part.factors)})
+    times = [len(part.values) for part in rows]
     for name, kind in _RUN.items():
-        yield name, kind, _spread(rows, [part.about[name] for part in rows])
+        yield name, kind, Coded.spread([part.about[name] for part in rows], times)
     for name in names:
-        yield _FACTOR + name, "string", _spread(rows, [part.factors.get(name) for part in rows])
+        yield _FACTOR + name, "string", Coded.spread([part.factors.get(name) for part in rows], times)
     for name, kind in _METRIC.items():
         cells = joined([part.values for part in rows], name)
         if kind == "float64":
-            cells = [cell if cell is None else float(cell) for cell in cells]
-        yield name, kind, cells
+            yield name, kind, [cell if cell is None else float(cell) for cell in cells]
+        else:
+            yield name, kind, cells
 
 
-def _spread(rows: Sequence[Part], cells: Sequence[Any]) -> list[Any]:
-    """What a run has once, in each of its rows."""
-    each = (repeat(cell, len(part.values)) for part, cell in zip(rows, cells, strict=True))
-    return [*chain.from_iterable(each)]
-
-
-def column(found: Table, name: str) -> list[Any]:
+def column(found: Table, name: str) -> Sequence[Any]:
     """The cells of a column; equal words are one object."""
-    cells = cast("list[Any]", found.column(name).to_pylist())
-    if name == "value":
-        return cells
-    # Few words in many rows: each is kept once.
-    words: dict[Any, Any] = {}
-    return [words.setdefault(cell, cell) for cell in cells]
+    cells = found.column(name)
+    return cast("list[Any]", cells.to_pylist()) if name == "value" else Coded.of_arrow(cells)
 
 
 def _about(record: Record) -> Mapping[str, Any]:
