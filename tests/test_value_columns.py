@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from arro3.core import Array, ChunkedArray, DataType
+from arro3.io import write_parquet
 from result_sets import result_set
 
 from rushhour.metrics.value import MetricValue
 from rushhour.summary import index, lines, measured, rows
+from rushhour.summary.coded import Coded
 
 VALUES = [
     MetricValue("goodput_bps", "flow:a", 1e6, "bit/s"),
@@ -85,3 +88,60 @@ def test_the_seal_is_that_of_what_is_read(tmp_path: Path) -> None:
     content = json.dumps({name: table.column(name).to_pylist() for name in table.column_names})
     told = json.loads(table.schema.metadata_str["seal"])
     assert told["content"] == hashlib.sha256(content.encode()).hexdigest()
+
+
+COLUMNS: list[list[Any]] = [
+    [],
+    ["a"],
+    ["a", "a", "a", "a", "a", "b", "b", "b", "b", "b", "b", "b"],
+    ["a", "b", "a", "b"],
+    [None, "a", None, None],
+    [None, None],
+    [1, 1, True, True, False, 0],
+    [1 << 62, -5, None],
+    ['"', "ü, \\", "\ud800"],
+]
+
+
+@pytest.mark.parametrize("cells", COLUMNS)
+def test_a_coded_column_is_and_is_spelled_as_its_cells(cells: list[Any]) -> None:
+    column = Coded.of(cells)
+    assert ([*column], column[:], len(column)) == (cells, cells, len(cells))
+    assert column.spelled() == json.dumps(cells)
+    assert [type(cell) for cell in column[1:]] == [type(cell) for cell in cells[1:]]
+    assert column.starts() == [at for at, one in enumerate(cells) if not at or not same(one, cells[at - 1])]
+
+
+def same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and one == other
+
+
+def test_a_column_is_spread_over_rows() -> None:
+    column = Coded.spread(["x", "y", "x"], [2, 0, 3])
+    assert column[:] == ["x", "x", "x", "x", "x"]
+    assert Coded.spread(["x", "x"], [1, 2]).starts() == [0]
+
+
+@pytest.mark.parametrize("kind", ["string", "int64", "bool"])
+def test_a_column_of_arrows_is_what_it_holds(kind: str) -> None:
+    kinds = {"string": DataType.string(), "int64": DataType.int64(), "bool": DataType.bool()}
+    values: dict[str, list[Any]] = {"string": ["b", "a", "b"], "int64": [7, -7, 7], "bool": [True, False, True]}
+    for cells in (values[kind], [*values[kind], None], []):
+        column = Coded.of_arrow(ChunkedArray([Array(cells, type=kinds[kind])]))
+        assert column[:] == cells
+        assert column.spelled() == json.dumps(cells)
+
+
+def test_a_run_whose_rows_do_not_agree_is_no_longer_what_was_sealed(tmp_path: Path) -> None:
+    """What is read of a run is the first row's; that the others say the same is in the seal."""
+    results = result_set(tmp_path / "set")
+    table = index.read(results.path / "index.parquet")
+    keys = rows.column(table, "key")[:]
+    keys[1] = "0" * 64
+    changed = {name: rows.column(table, name) for name in table.column_names} | {"key": keys}
+    kinds = {"cell": "int64", "repetition": "int64", "seed": "int64", "value": "float64", "valid": "bool"}
+    made = rows.table_in((name, kinds.get(name, "string"), cells) for name, cells in changed.items())
+    with (results.path / "index.parquet").open("wb") as file:
+        seal = table.schema.metadata_str["seal"]
+        write_parquet(made, file, compression="zstd(3)", key_value_metadata={"seal": seal})
+    assert index.known(results) is None

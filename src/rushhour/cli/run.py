@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rushhour.record.slim import Wanted
     from rushhour.report.brief import Brief
     from rushhour.running.executor import Executor
+    from rushhour.running.outcomes import Outcomes
     from rushhour.running.runner import Batch, Outcome
 
 FAILED, INVALID, INTERRUPTED = 1, 4, 130
@@ -138,7 +139,7 @@ def _something(scenarios: Sequence[str]) -> None:
 
 
 def _tell(
-    batches: list[Batch], outcomes: list[Outcome], out: Path | None, *, as_json: bool, report: bool
+    batches: list[Batch], outcomes: Outcomes, out: Path | None, *, as_json: bool, report: bool
 ) -> list[dict[str, Any]]:
     """Print the results and write the reports; what is said of each batch as JSON."""
     from rushhour.cli.screen import printer
@@ -171,12 +172,13 @@ def _carry_out(
     jobs: int | None,
     fresh: bool,
     wanted: Wanted,
-) -> tuple[list[Outcome], bool]:
+) -> tuple[Outcomes, bool]:
     """Every outcome, and whether it was cut short."""
     from rushhour.cli.progress import display
+    from rushhour.running.outcomes import Outcomes
     from rushhour.running.runner import carry_out
 
-    outcomes: list[Outcome] = []
+    outcomes = Outcomes()
     # Scenarios of ten thousand cells live as long as the command: garbage need not be looked for in them.
     gc.freeze()
     try:
@@ -195,7 +197,7 @@ def _carry_out(
 
 
 def _finish(
-    batch: Batch, outcomes: list[Outcome], console: Console | None, *, report: bool
+    batch: Batch, outcomes: Outcomes, console: Console | None, *, report: bool
 ) -> dict[str, object]:
     """Print a batch's results and write its report; what is to be said of it as JSON."""
     from rushhour.cli.entries import ending, entry
@@ -203,12 +205,11 @@ def _finish(
     from rushhour.report.gather import indexed
     from rushhour.summary.comparison import compare, document
 
-    mine = sorted((one for one in outcomes if one.batch is batch), key=lambda one: one.run.number)
     page: Path | None = None
     metrics: Mapping[str, Sequence[MetricValue]] = {}
     published: list[dict[str, object]] = []
     briefs: Mapping[str, Brief] = {}
-    if any(outcome.folder for outcome in mine):
+    if any(outcome.folder for outcome in outcomes.of(batch)):
         results = batch.results()
         metrics, published = results.once(indexed), document(results.once(compare))
         if report:
@@ -229,7 +230,7 @@ def _finish(
         "published": published,
         "runs": [
             entry(outcome, metrics) if console is None else ending(outcome, metrics, briefs)
-            for outcome in mine
+            for outcome in outcomes.of(batch)
         ],
     }
 
@@ -300,15 +301,16 @@ def store_all(folders: list[Path], db: str | None, words: Console) -> None:
         words.print(failure, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
 
-def _tell_failures(outcomes: list[Outcome], words: Console) -> None:
+def _tell_failures(outcomes: Outcomes, words: Console) -> None:
     """Name the runs that failed, each error once."""
     from rushhour.cli import tell
 
     told: dict[str, int] = {}
-    if outcomes and all(outcome.skipped for outcome in outcomes):  # else the report says of what it lacks
-        for error in {str(one.error): one.error for one in outcomes if one.error is not None}.values():
+    others = outcomes.without_record()
+    failed = [outcome for outcome in others if not outcome.skipped]
+    if len(others) == len(outcomes) and not failed:  # else the report says of what it lacks
+        for error in {str(one.error): one.error for one in others if one.error is not None}.values():
             tell(error)
-    failed = [outcome for outcome in outcomes if outcome.error is not None and not outcome.skipped]
     for outcome in failed:
         assert outcome.error is not None
         if outcome.error.message not in told:

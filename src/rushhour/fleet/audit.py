@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from rushhour.errors import FleetError, RushHourError
 from rushhour.fleet import landing, packing
 from rushhour.fleet.members import ASIDE, Gave, Item, Landed, Member
+from rushhour.fleet.places import Places
 from rushhour.lab.base import Job
 from rushhour.record import kept
 from rushhour.record.context_file import ContextFile
@@ -207,7 +208,7 @@ class Audits:
         """Set workers aside, and make again what they made; when that is done, do the rest."""
         delivered = [one for member in liars for one in member.delivered]
         for member in liars:
-            member.delivered = []
+            member.delivered = Places()
             self._fleet.set_aside(member, reason)
         if not delivered:
             then()

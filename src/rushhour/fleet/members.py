@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rushhour.fleet.places import Places
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from concurrent.futures import Future
@@ -113,7 +115,7 @@ class Member:
     audited: bool = False
     auditing: bool = False
     held: list[Landed] = field(default_factory=list)
-    delivered: list[str] = field(default_factory=list)
+    delivered: Places = field(default_factory=Places)
 
     @property
     def takes(self) -> bool:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from rushhour.spec import Published, Scenario
 
 FORMAT = "rushhour-set/1"
+KEY_IN_NAME = 12
+"""Digits of a run's key in the name of its folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +130,15 @@ class Batch:
         ]
 
     def _numbered(self) -> Iterator[Run]:
-        number = 0
-        for cell in self.cells:
-            seed = cell.scenario.seed if "seed" in cell.factors else self.seed
-            for one in self.kernels:
-                for repetition in range(self.repeat):
-                    yield Run(number, cell, one, repetition, derive_seed(seed, repetition))
-                    number += 1
+        return map(self.run, range(len(self)))
+
+    def run(self, number: int) -> Run:
+        """The run of this number."""
+        turn, repetition = divmod(number, self.repeat)
+        place, kernel = divmod(turn, len(self.kernels))
+        cell = self.cells[place]
+        seed = cell.scenario.seed if "seed" in cell.factors else self.seed
+        return Run(number, cell, self.kernels[kernel], repetition, derive_seed(seed, repetition))
 
     @cached_property
     def _named(self) -> dict[str, object]:
@@ -160,7 +164,7 @@ class Batch:
 
     def place(self, run: Run, key: str) -> Path:
         """The folder of a run's record: sorted by number, told apart by key."""
-        return self.folder / "runs" / f"{run.number:05d}-{key[:12]}"
+        return self.folder / "runs" / f"{run.number:05d}-{key[:KEY_IN_NAME]}"
 
     def finished(self, run: Run, but: str = "") -> Path | None:
         """The record that this run left before, by its number: runs in real time have no other name.

@@ -71,11 +71,13 @@ class Coded(Sequence[Any]):
         """The column as JSON spells it: as `json.dumps` of its cells."""
         words = [json.dumps(word) for word in self.words]
         starts = self.starts()
+        if not starts:
+            return "[]"
         if len(starts) * _OFTEN > len(self.codes):
             return f"[{', '.join([words[code] for code in self.codes.tolist()])}]"
-        ends = [*starts[1:], len(self.codes)]
-        codes = self.codes[starts].tolist() if starts else []
-        runs = (f"{words[code]}, " * (end - begin) for code, begin, end in zip(codes, starts, ends, strict=True))
+        often = np.diff(starts, append=len(self.codes)).tolist()
+        codes = self.codes[starts].tolist()
+        runs = (f"{words[code]}, " * count for code, count in zip(codes, often, strict=True))
         return f"[{''.join(runs)[:-2]}]"
 
     def __len__(self) -> int:
