@@ -42,7 +42,7 @@ def outcomes_of(batch: Batch) -> list[Outcome]:
 
 def test_the_runs_of_a_batch_go_by_cell_kernel_and_repetition(batch: Batch) -> None:
     runs = [*batch.runs()]
-    assert [(run.cell.index, run.kernel, run.repetition) for run in runs] == [
+    assert [(run.cell.index, str(run.kernel), run.repetition) for run in runs] == [
         (cell, kernel, turn) for cell in range(3) for kernel in ("one", "other") for turn in range(5)
     ]
     assert [batch.run(run.number) for run in runs] == runs

@@ -125,7 +125,11 @@ def test_a_column_is_spread_over_rows() -> None:
 @pytest.mark.parametrize("kind", ["string", "int64", "bool"])
 def test_a_column_of_arrows_is_what_it_holds(kind: str) -> None:
     kinds = {"string": DataType.string(), "int64": DataType.int64(), "bool": DataType.bool()}
-    values: dict[str, list[Any]] = {"string": ["b", "a", "b"], "int64": [7, -7, 7], "bool": [True, False, True]}
+    values: dict[str, list[Any]] = {
+        "string": ["b", "a", "b"],
+        "int64": [7, -7, 7],
+        "bool": [True, False, True],
+    }
     for cells in (values[kind], [*values[kind], None], []):
         column = Coded.of_arrow(ChunkedArray([Array(cells, type=kinds[kind])]))
         assert column[:] == cells
@@ -136,7 +140,7 @@ def test_a_run_whose_rows_do_not_agree_is_no_longer_what_was_sealed(tmp_path: Pa
     """What is read of a run is the first row's; that the others say the same is in the seal."""
     results = result_set(tmp_path / "set")
     table = index.read(results.path / "index.parquet")
-    keys = rows.column(table, "key")[:]
+    keys = list(rows.column(table, "key"))
     keys[1] = "0" * 64
     changed = {name: rows.column(table, name) for name in table.column_names} | {"key": keys}
     kinds = {"cell": "int64", "repetition": "int64", "seed": "int64", "value": "float64", "valid": "bool"}

@@ -196,9 +196,7 @@ def _carry_out(
     return outcomes, False
 
 
-def _finish(
-    batch: Batch, outcomes: Outcomes, console: Console | None, *, report: bool
-) -> dict[str, object]:
+def _finish(batch: Batch, outcomes: Outcomes, console: Console | None, *, report: bool) -> dict[str, object]:
     """Print a batch's results and write its report; what is to be said of it as JSON."""
     from rushhour.cli.entries import ending, entry
     from rushhour.report.brief import named

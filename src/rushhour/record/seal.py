@@ -148,7 +148,7 @@ def write_json(path: Path, value: Mapping[str, object]) -> None:
 
 
 def _pieces(value: Mapping[str, object]) -> Iterator[bytes]:
-    """Indented JSON: one word at a time is slow, and all words of a comparison at once are many times its text."""
+    """Indented JSON: word by word is slow, and all words of a large document take many times its text."""
     words = json.JSONEncoder(indent=1, ensure_ascii=False).iterencode(value)
     while piece := "".join(islice(words, _WORDS)):
         yield piece.encode("utf-8", "surrogateescape")

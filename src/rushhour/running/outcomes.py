@@ -1,4 +1,4 @@
-"""What became of the runs of a command, in some bytes for each: of a hundred thousand all are looked at in the end.
+"""What became of the runs of a command, in some bytes for each: there may be a hundred thousand.
 
 A run that left a record follows from its number, and the record's folder from its key. So these are kept, and
 an `Outcome` is made when it is looked at; one that failed, or lies elsewhere, is kept as it is.

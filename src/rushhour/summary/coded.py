@@ -1,14 +1,14 @@
 """A column of few words in very many rows: each word once, and which of them stands in which row.
 
-What a run has once (its key, its folder, its factors) stands in each of its rows. So whoever looks at a column
-looks at its words, and at the rows where another begins, instead of at every row.
+What a run has once (its key, its folder, its factors) stands in each of its rows. So whoever looks at a
+column looks at its words, and at the rows where another begins, instead of at every row.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
@@ -40,7 +40,8 @@ class Coded(Sequence[Any]):
     def spread(cls, cells: Sequence[Any], times: Sequence[int]) -> Coded:
         """The column that has each of these cells so many times, one after the other."""
         once = cls.of(cells)
-        return cls(once.words, np.repeat(once.codes, times))
+        codes: NDArray[np.integer[Any]] = np.repeat(once.codes, times)
+        return cls(once.words, codes)
 
     @classmethod
     def of_arrow(cls, column: ChunkedArray) -> Coded:
@@ -50,15 +51,17 @@ class Coded(Sequence[Any]):
         if column.type == DataType.string():
             kind = DataType.dictionary(DataType.int32(), DataType.string())
             made = column.combine_chunks().cast(kind)
-            words, codes = dictionary_dictionary(made).to_pylist(), dictionary_indices(made)
-            if not codes.null_count:
-                return cls(words, codes.to_numpy())
+            words = cast("list[str]", dictionary_dictionary(made).to_pylist())
+            places = dictionary_indices(made)
+            if not places.null_count:
+                return cls(words, places.to_numpy())
             none = len(words)
-            filled = [none if code is None else code for code in codes.to_pylist()]
+            filled = [none if place is None else place for place in places.to_pylist()]
             return cls([*words, None], np.asarray(filled, np.int32))
         if column.type == DataType.int64() and not column.null_count:
             numbers, codes = np.unique(column.combine_chunks().to_numpy(), return_inverse=True)
-            return cls(numbers.tolist(), codes)
+            distinct: list[int] = numbers.tolist()
+            return cls(distinct, codes)
         return cls.of(column.to_pylist())
 
     def starts(self) -> list[int]:
