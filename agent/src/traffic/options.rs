@@ -153,6 +153,18 @@ pub(super) fn fast_open_connect(socket: &OwnedFd, flow: &Flow) -> Result<()> {
     tcp_number(socket, libc::TCP_FASTOPEN_CONNECT, "TCP_FASTOPEN_CONNECT", flow.fastopen.then_some(1))
 }
 
+/// How long a client waits for its connection, and how long for its response.
+pub(super) fn patience(socket: &OwnedFd, flow: &Flow) -> Result<()> {
+    let Some(patience_ns) = flow.patience_ns else { return Ok(()) };
+    let patience =
+        libc::timeval { tv_sec: patience_ns / 1_000_000_000, tv_usec: patience_ns % 1_000_000_000 / 1000 };
+    for (name, says) in [(libc::SO_SNDTIMEO, "SO_SNDTIMEO"), (libc::SO_RCVTIMEO, "SO_RCVTIMEO")] {
+        sys::options::set_option(socket, libc::SOL_SOCKET, name, patience)
+            .context(format_args!("set {says}"))?;
+    }
+    Ok(())
+}
+
 /// Lets a listener take data from SYNs, of so many connections at once.
 pub(super) fn fast_open_listen(socket: &OwnedFd, flow: &Flow) -> Result<()> {
     tcp_number(socket, libc::TCP_FASTOPEN, "TCP_FASTOPEN", flow.fastopen.then_some(BACKLOG))

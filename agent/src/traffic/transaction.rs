@@ -44,6 +44,16 @@ struct Served {
     whole: bool,
 }
 
+/// What became of one transaction.
+enum Outcome {
+    /// When it began, and when it was complete.
+    Complete(i64, i64),
+    /// The client's patience was over before.
+    GivenUp,
+    /// The end came in between.
+    Cut,
+}
+
 struct Client {
     flow: Flow,
     /// The bound socket of `rr`, to be connected.
@@ -100,6 +110,7 @@ fn dial(flow: &Flow, from: SocketAddr, to: SocketAddr) -> Result<OwnedFd> {
     )?;
     options::keepalive(&socket, flow)?;
     options::fast_open_connect(&socket, flow)?;
+    options::patience(&socket, flow)?;
     Ok(socket)
 }
 
@@ -137,19 +148,27 @@ impl Client {
     /// Repeats the transaction on schedule until count, stop or failure; gives how many were completed.
     fn repeat(&self, stage: &Stage) -> (u64, Option<Error>) {
         let mut rows = Vec::with_capacity(ROWS);
-        let mut done = 0;
+        let (mut begun, mut done) = (0, 0);
         let mut failure = None;
-        while done < self.flow.count.unwrap_or(u64::MAX) && self.wait_turn(stage.clock, done) {
-            let (start_ns, end_ns) = match self.transact(stage.clock) {
-                Ok(Some(times)) => times,
-                Ok(None) => break,
+        while begun < self.flow.count.unwrap_or(u64::MAX) && self.wait_turn(stage.clock, begun) {
+            match self.transact(stage.clock) {
+                Ok(Outcome::Complete(start_ns, end_ns)) => {
+                    rows.push(Row {
+                        flow: self.flow.id,
+                        seq: begun as u32,
+                        first_ns: start_ns,
+                        second_ns: end_ns,
+                    });
+                    done += 1;
+                }
+                Ok(Outcome::GivenUp) => {}
+                Ok(Outcome::Cut) => break,
                 Err(error) => {
                     failure = Some(error).filter(|_| !self.switch.stopped());
                     break;
                 }
-            };
-            rows.push(Row { flow: self.flow.id, seq: done as u32, first_ns: start_ns, second_ns: end_ns });
-            done += 1;
+            }
+            begun += 1;
             if rows.len() == ROWS {
                 failure = failure.or(stage.tables.transaction.append(&rows).err());
                 rows.clear();
@@ -164,16 +183,21 @@ impl Client {
         (interval_ns == 0 || super::wait(clock, due_ns, self.stop_ns)) && !self.switch.stopped()
     }
 
-    /// One request and its response; gives when it began and when it was complete, `None` when the end came in between.
-    fn transact(&self, clock: Clock) -> Result<Option<(i64, i64)>> {
+    /// One request and its response.
+    fn transact(&self, clock: Clock) -> Result<Outcome> {
         let begun = clock.now();
         let ended = match &self.kept {
             Some(socket) => self.exchange(socket, clock),
             None => self.converse(clock),
         };
-        Ok(ended?.map(|ended| (begun, ended)))
+        Ok(match ended? {
+            Some(ended) => Outcome::Complete(begun, ended),
+            None if self.flow.patience_ns.is_some() && !self.switch.stopped() => Outcome::GivenUp,
+            None => Outcome::Cut,
+        })
     }
 
+    /// Gives when it was complete, `None` when the end or the client's patience came in between.
     fn exchange(&self, socket: &OwnedFd, clock: Clock) -> Result<Option<i64>> {
         let mut now = Moment::of(0);
         let mut visit = Visit::new();
@@ -187,18 +211,17 @@ impl Client {
             return Ok(None);
         }
         self.requests.set(self.requests.get() + 1);
-        let whole = results.of(taken).context("receive a response")? == self.response_bytes;
-        Ok(whole.then(|| clock.since_start(now.ns())))
+        let Some(taken) = in_time(results.of(taken), libc::EAGAIN).context("receive a response")? else {
+            return Ok(None);
+        };
+        Ok((taken == self.response_bytes).then(|| clock.since_start(now.ns())))
     }
 
     /// A transaction with a connection of its own. If the server closes first, this side's port is free again at once.
     fn converse(&self, clock: Clock) -> Result<Option<i64>> {
         let socket = Arc::new(dial(&self.flow, self.from, self.to)?);
-        let outcome = if self.switch.hold(&socket) {
-            self.connect(&socket).and_then(|()| self.exchange(&socket, clock))
-        } else {
-            Ok(None)
-        };
+        let outcome =
+            if self.switch.hold(&socket) { self.connect_and_exchange(&socket, clock) } else { Ok(None) };
         if matches!(outcome, Ok(Some(_))) {
             match self.flow.close {
                 Close::Wait => drop(socket::discard(&socket, 1)),
@@ -208,6 +231,22 @@ impl Client {
         }
         self.switch.drop_newest();
         outcome
+    }
+
+    fn connect_and_exchange(&self, socket: &OwnedFd, clock: Clock) -> Result<Option<i64>> {
+        let connected = in_time(socket::connect(socket, self.to), libc::EINPROGRESS);
+        match connected.context(format_args!("connect to {}", self.to))? {
+            Some(()) => self.exchange(socket, clock),
+            None => Ok(None),
+        }
+    }
+}
+
+/// `None` where the call came back by this error, because the socket's patience was over.
+fn in_time<T>(result: io::Result<T>, over: i32) -> io::Result<Option<T>> {
+    match result {
+        Err(cause) if cause.raw_os_error() == Some(over) => Ok(None),
+        other => other.map(Some),
     }
 }
 
