@@ -33,6 +33,7 @@ use crate::kernel::netns::Nodes;
 use crate::plan::{End, Plan};
 use crate::tc;
 
+pub(crate) use addresses::routes_over;
 pub use build::build;
 pub use lined::{Carried, Lines};
 pub use wired::Wired;

@@ -260,6 +260,8 @@ pub enum Key {
     Hold,
     /// A class of the shaper's tree, or of the scheduler below it.
     Class,
+    /// The node's routes over the end's device: taken away (0), or there again (1).
+    Route,
 }
 
 /// One setting of an egress that becomes another one during the experiment.
@@ -270,7 +272,7 @@ pub struct Change {
     /// Index of the end: 2·link + side.
     pub end: usize,
     pub key: Key,
-    /// bit/s, nanoseconds, or a probability.
+    /// bit/s, nanoseconds, a probability, or whether it is there.
     pub value: f64,
     /// Of a rate and a class: tc's own words after `tc qdisc change dev DEV`, each line beginning with `qdisc` or
     /// `class`; after `tc class delete dev DEV` where `delete` goes before it.

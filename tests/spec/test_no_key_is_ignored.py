@@ -42,7 +42,7 @@ CLASS = [{"name": "one", "flows": ["f"], "rate": "1mbit"}, {"name": "two", "rate
 DIRECTION: Document = {
     "rate": "7mbit", "delay": "7ms", "buffer": "77kB", "queue": "fq_codel", "shaper": "htb", "jitter": "77us",
     "loss": "7%", "drop": [7], "netem": "duplicate 7%", "reorder": True, "impair_at": "ingress",
-    "serialise": False, "pause": True,
+    "serialise": False, "pause": True, "withdrawn": [["1s", "2s"]],
     "class": CLASS,
     "scheduler": "hfsc", "police": {"rate": "7mbit", "burst": "30kB"},
 }  # fmt: skip

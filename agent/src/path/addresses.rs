@@ -101,6 +101,19 @@ pub(super) fn neighbours(plan: &Plan, node: &Node) -> Result<Vec<Message>> {
     .collect()
 }
 
+/// The node's routes over one of its devices, to be added again or taken away.
+pub(crate) fn routes_over(plan: &Plan, name: &str, dev: &str, there: bool) -> Result<Vec<Message>> {
+    let node = plan.nodes.iter().find(|node| node.name == name);
+    let node = node.ok_or_else(|| Error::new("plan", format!("node {name:?} is not in the plan")))?;
+    let over = plan.routes.iter().filter(|route| route.node == name && route.dev.as_deref() == Some(dev));
+    let asked = |route| if there { add_route(plan, node, route) } else { remove_route(plan, node, route) };
+    let found = over.map(asked).collect::<Result<Vec<_>>>()?;
+    if found.is_empty() {
+        return Err(Error::new("plan", format!("no route of node {name:?} leads over {dev:?}")));
+    }
+    Ok(found)
+}
+
 /// The node's static routes.
 pub(super) fn routes(plan: &Plan, node: &Node) -> Result<Vec<Message>> {
     plan.routes
@@ -111,6 +124,19 @@ pub(super) fn routes(plan: &Plan, node: &Node) -> Result<Vec<Message>> {
 }
 
 fn add_route(plan: &Plan, node: &Node, route: &Route) -> Result<Message> {
+    order_route(plan, node, route, ("add", libc::RTM_NEWROUTE, CREATE | EXCL))
+}
+
+fn remove_route(plan: &Plan, node: &Node, route: &Route) -> Result<Message> {
+    order_route(plan, node, route, ("remove", libc::RTM_DELROUTE, 0))
+}
+
+fn order_route(
+    plan: &Plan,
+    node: &Node,
+    route: &Route,
+    (verb, kind, flags): (&str, u16, u16),
+) -> Result<Message> {
     let via = match &route.via {
         Via::One(one) => std::slice::from_ref(one),
         Via::Many(many) => many.as_slice(),
@@ -128,8 +154,8 @@ fn add_route(plan: &Plan, node: &Node, route: &Route) -> Result<Message> {
     let length = target.map_or(0, |(_, length)| length);
     let table = route.table.unwrap_or(libc::RT_TABLE_MAIN);
     let header = [family(first), length, 0, 0, table, RTPROT_STATIC, 0, RTN_UNICAST, 0, 0, 0, 0];
-    let what = format!("add route to {} via {}", route.to, via.join(", "));
-    let mut order = Message::new(what, libc::RTM_NEWROUTE, CREATE | EXCL, &header);
+    let what = format!("{verb} route to {} via {}", route.to, via.join(", "));
+    let mut order = Message::new(what, kind, flags, &header);
     if let Some((host, _)) = target {
         order.body.put(libc::RTA_DST, &octets(host));
     }

@@ -1,5 +1,5 @@
 //! What the plan changes during the experiment: rates and classes by traffic control, delay, jitter and loss by a wire's
-//! settings.
+//! settings, and which routes a node has.
 //!
 //! Everything is understood before the start; one thread then waits for each instant in turn and hands the kernel what is
 //! due. A queue keeps its packets: the qdisc is changed, not replaced.
@@ -68,6 +68,7 @@ impl Changes {
             let place = path::place(plan, change.end);
             let work = match change.key {
                 Key::Rate | Key::Class => lines(change, topology, nodes, &mut sockets),
+                Key::Route => routes(change, plan, topology, nodes, &mut sockets),
                 _ => wire(change, plan, topology, &mut wires),
             };
             let work = work.map_err(|error| error.at(&place))?;
@@ -150,6 +151,7 @@ fn name(key: Key) -> &'static str {
         Key::Serial => "serial",
         Key::Hold => "hold",
         Key::Class => "class",
+        Key::Route => "route",
     }
 }
 
@@ -165,10 +167,32 @@ fn lines(
     if messages.is_empty() {
         return Err(Error::new("plan", "a change of a rate or a class has no lines"));
     }
-    if !sockets.contains_key(&end.node) {
-        sockets.insert(end.node.clone(), Socket::route_in(nodes, &end.node)?);
+    asking(&end.node, messages, nodes, sockets)
+}
+
+/// The routes of the end's node over its device.
+fn routes(
+    change: &Change,
+    plan: &Plan,
+    topology: &Topology,
+    nodes: &Nodes,
+    sockets: &mut HashMap<String, Socket>,
+) -> Result<Work> {
+    let end = topology.end(change.end).ok_or_else(|| Error::new("plan", "a change at no end"))?;
+    let messages = path::routes_over(plan, &end.node, &end.dev, change.value > 0.0)?;
+    asking(&end.node, messages, nodes, sockets)
+}
+
+fn asking(
+    node: &str,
+    messages: Vec<Message>,
+    nodes: &Nodes,
+    sockets: &mut HashMap<String, Socket>,
+) -> Result<Work> {
+    if !sockets.contains_key(node) {
+        sockets.insert(node.to_owned(), Socket::route_in(nodes, node)?);
     }
-    Ok(Work::Lines(end.node.clone(), messages))
+    Ok(Work::Lines(node.to_owned(), messages))
 }
 
 /// The wire of the change's end as it is from then on; `wires` holds each one as the changes so far have left it.
@@ -183,7 +207,9 @@ fn wire(change: &Change, plan: &Plan, topology: &Topology, wires: &mut HashMap<u
         Key::Delay => wire.delay_ns = change.value as u64,
         Key::Jitter => wire.jitter_ns = change.value as u64,
         Key::Loss => wire.loss = change.value,
-        Key::Rate | Key::Class => return Err(Error::new("plan", "a wire has no rate and no class")),
+        Key::Rate | Key::Class | Key::Route => {
+            return Err(Error::new("plan", "a wire has no rate, no class and no route"));
+        }
         Key::Serial | Key::Hold => serial(change, wire)?,
     }
     crate::path::wire::check(wire)?;

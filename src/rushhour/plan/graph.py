@@ -127,7 +127,8 @@ def at_start(course: Course, otherwise: float) -> float:
 class Direction:
     """The stages of one direction in the order a packet meets them; `access` sits on the node itself.
 
-    The `policer` sits at the ingress of the node that the packets reach, and so does netem `at_ingress`.
+    The `policer` sits at the ingress of the node that the packets reach, and so does netem `at_ingress`. From
+    when to when, in ns, the node before it has no route over it is `withdrawn`.
     """
 
     queue: Queue | None = None
@@ -136,6 +137,7 @@ class Direction:
     access: Queue | None = None
     policer: Policer | None = None
     at_ingress: bool = False
+    withdrawn: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

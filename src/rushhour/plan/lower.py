@@ -31,6 +31,7 @@ from rushhour.plan.routes import BY_PACKET, FIRST_TABLE, Step, marking_lines
 from rushhour.plan.schedule import scheduled
 from rushhour.plan.stages import Change
 from rushhour.plan.tools import tools
+from rushhour.plan.withdrawn import withdrawals
 from rushhour.record.context_file import ContextFile
 from rushhour.record.document import read
 from rushhour.record.plan_file import PlanFile, planned
@@ -322,6 +323,7 @@ def _changes(layout: Layout, flows: Sequence[Scheduled]) -> list[dict[str, objec
         for side in (0, 1)
         for change in (*cable.stages[side].changes, *_of_classes(layout, number, side, flows))
     ]
+    found += withdrawals(layout)
     if len(found) > MOST_CHANGES:
         raise PlanError(
             f"patterns change the links {len(found)} times, at most {MOST_CHANGES} are possible",

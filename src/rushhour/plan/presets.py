@@ -228,7 +228,11 @@ def _stages(keys: DirectionKeys) -> Direction:
     loss = keys.loss.p if keys.loss else 0.0
     wire = Wire(delay, jitter, loss, keys.drop or (), reorder=bool(keys.reorder))
     at_ingress = keys.impair_at == "ingress"
-    return Direction(queue, keys.netem, wire, policer=_policer(keys), at_ingress=at_ingress)
+    withdrawn = tuple((begin.ns, end.ns) for begin, end in keys.withdrawn or ())
+    policer = _policer(keys)
+    return Direction(
+        queue, keys.netem, wire, policer=policer, at_ingress=at_ingress, withdrawn=withdrawn
+    )
 
 
 def _divided(queue: Queue, keys: DirectionKeys) -> Queue:

@@ -96,6 +96,11 @@ class Direction(Model):
         "full, the port that sends to it is stopped, with all that waits there, instead of that queue "
         "dropping; default false",
     )
+    withdrawn: tuple[tuple[Duration, Duration], ...] | None = Field(
+        None,
+        description="from when to when the router before the link has no route over it; it answers what it "
+        'cannot forward with an ICMP error: [["1s", "4s"]]; default never',
+    )
 
 
 class LinkKeys(Direction):

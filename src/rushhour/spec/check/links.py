@@ -32,8 +32,9 @@ def check_topology(scenario: Scenario) -> Iterator[Problem]:
     """Check the preset's common link, or every link of the graph."""
     top = scenario.topology
     if top is not None:
-        if top.pause is not None:
-            yield Problem(("topology", "pause"), "is of a single link", "draw the graph with [[link]] tables")
+        for key in ("pause", "withdrawn"):
+            if getattr(top, key) is not None:
+                yield Problem(("topology", key), "is of a single link", "draw the graph with [[link]] tables")
         yield from _check_preset(top)
         yield from _check_link(scenario, top, ("topology",))
         yield from _check_direction(top, top, ("topology",))
