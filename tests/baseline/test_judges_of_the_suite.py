@@ -62,7 +62,6 @@ class Silent:
     def __init__(self, batch: Batch) -> None:
         self.batch = batch
         self.left = list(asked(batch))
-        self.runs = 0
 
     def hear(self, factors: Mapping[str, object], values: Sequence[MetricValue]) -> None:
         self.left = [one for one in self.left if not (one.holds(factors) and one.told(values))]
@@ -71,12 +70,11 @@ class Silent:
         """Run cells until all is told, or none is left that could."""
         for run in self.batch.runs():
             if any(one.holds(run.cell.factors) for one in self.left):
-                self.runs += 1
-                self.hear(run.cell.factors, self._values(run, lab, folder / self.batch.name.replace("/", "-")))
+                self.hear(run.cell.factors, self._values(run, lab, folder))
 
     def _values(self, run: Run, lab: UmlLab, folder: Path) -> Sequence[MetricValue]:
-        record = record_of(lab, self.batch.job(run), Path(f"{folder}-{run.number}"), cpus.own())
-        return measure(record)
+        place = folder / f"{self.batch.name.replace('/', '-')}-{run.number}"
+        return measure(record_of(lab, self.batch.job(run), place, cpus.own()))
 
 
 @cache

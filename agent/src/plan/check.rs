@@ -82,7 +82,9 @@ impl Plan {
             let Some(link) = self.links.get(change.end / 2) else {
                 return fault(format!("end {} of a change is not in the plan", change.end));
             };
-            if !matches!(change.key, Key::Rate | Key::Class | Key::Route) && link.ends[change.end % 2].wire.is_none() {
+            if !matches!(change.key, Key::Rate | Key::Class | Key::Route)
+                && link.ends[change.end % 2].wire.is_none()
+            {
                 return fault(format!(
                     "a change of {:?} at an end of link {:?} without a wire",
                     change.key, link.name

@@ -230,9 +230,7 @@ def _stages(keys: DirectionKeys) -> Direction:
     at_ingress = keys.impair_at == "ingress"
     withdrawn = tuple((begin.ns, end.ns) for begin, end in keys.withdrawn or ())
     policer = _policer(keys)
-    return Direction(
-        queue, keys.netem, wire, policer=policer, at_ingress=at_ingress, withdrawn=withdrawn
-    )
+    return Direction(queue, keys.netem, wire, policer=policer, at_ingress=at_ingress, withdrawn=withdrawn)
 
 
 def _divided(queue: Queue, keys: DirectionKeys) -> Queue:

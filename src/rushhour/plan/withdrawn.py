@@ -46,4 +46,6 @@ def _of(spans: tuple[tuple[int, int], ...], span_ns: int, where: str) -> Iterato
                 hint="each span ends after it begins, and begins after the one before",
             )
         last = end
-        yield from (Change(t_ns, "route", value) for t_ns, value in ((begin, 0.0), (end, 1.0)) if t_ns < span_ns)
+        yield from (
+            Change(t_ns, "route", value) for t_ns, value in ((begin, 0.0), (end, 1.0)) if t_ns < span_ns
+        )

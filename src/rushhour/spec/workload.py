@@ -68,8 +68,9 @@ class Flow(Model):
     patience: Duration | None = Field(
         None,
         description="ping: the next echo request waits for an answer, so long at most, as iputils' ping does "
-        'with "10ms" where its interval is shorter; default: it never waits; crr: how long the client waits for '
-        "its connection, and then for its response, before it closes and goes on; default: as long as the kernel",
+        'with "10ms" where its interval is shorter; default: it never waits; crr: how long the client waits '
+        "for its connection, and then for its response, before it closes and goes on; default: as long as "
+        "the kernel",
     )
     datagrams: Count | None = Field(None, description="number of datagrams or echo requests")
     transactions: Count | None = Field(None, description="number of transactions")
