@@ -118,3 +118,73 @@ def test_declarations_of_what_nobody_calls_are_no_code(old: str, new: str, same:
 def test_declarations_that_come_twice_are_in_the_same_place() -> None:
     text = DECLARED.replace("u32 gone_too(void);\n", "u32 gone_too(void);\n" * 2)
     assert seen(text.encode()).code == seen(DECLARED.encode()).code
+
+
+STRUCTURES = """\
+struct gone;
+struct inside;
+struct gone {
+ int a;
+ struct inside *inside;
+ union {
+  int b;
+ };
+};
+struct inside {
+ int c;
+} __attribute__((packed)) __attribute__((aligned(8)));
+struct holds {
+ struct part { int d; } part;
+};
+struct used {
+ struct needed needed;
+};
+struct needed {
+ int e;
+};
+struct one {
+ int f;
+} one;
+struct idle {
+ int g;
+};
+struct asserted {
+ int h;
+};
+struct idle *idly(void);
+static inline int idle(void)
+{
+ return idly()->g;
+}
+_Static_assert(sizeof(struct asserted) == 4, "size");
+int code(struct used *used)
+{
+ struct part part;
+ return used->needed.e;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("int a", "long a", True),
+        ("int b", "long b", True),
+        ("int c;", "long c;", True),  # named by what nothing names
+        ("packed", "may_alias", True),
+        ("struct gone;\n", "", True),
+        ("int d", "long d", False),  # a part that others name
+        ("struct needed needed", "struct needed needed, more", False),
+        ("int e", "long e", False),
+        ("int f", "long f", False),  # of a variable
+        ("int g;", "long g;", False),  # of a function that nothing calls, but that is compiled
+        ("int h", "long h", False),
+        ("struct part part;", "struct gone *part;", False),
+    ],
+)
+def test_structures_that_nothing_needs_are_no_code(old: str, new: str, same: bool) -> None:
+    assert STRUCTURES.count(old) == 1
+    before, after = seen(STRUCTURES.encode()), seen(STRUCTURES.replace(old, new).encode())
+    assert (before.code == after.code) is same
+    if same and new:
+        assert after.pieces - before.pieces  # so that it is compiled once

@@ -38,7 +38,7 @@ _One = TypeVar("_One")
 _Made = TypeVar("_Made")
 SHELF = "shelf"
 """In a build directory: objects by the hash of what was seen, and what is known of those outside of it."""
-_KNOWN = "known-2.json"  # by what `seen` is now
+_KNOWN = "known-3.json"  # by what `seen` is now
 _MOST_BYTES = 128 << 20  # seven times all objects
 _MOST_FILES = 100  # that differ: two releases have few objects in common
 _MOST_PIECES = 100_000

@@ -1,10 +1,10 @@
 """What a compiler makes code of, in a preprocessed file: the same text gives the same code.
 
 Left out is what gives none: inline functions that nothing calls, which are most of what headers hold,
-declarations of functions that nothing calls, and assertions about constants. They can be wrong all the same,
-and are told apart as pieces, so that of each new one some file is compiled. Names that the kernel's macros
-make with a counter are the same whatever it stands at: they are local, and which file counts how far is no
-matter.
+declarations of functions that nothing calls, assertions about constants, and structures that none of these
+needs but declarations. They can be wrong all the same, and are told apart as pieces, so that of each new one
+some file is compiled. Names that the kernel's macros make with a counter are the same whatever it stands at:
+they are local, and which file counts how far is no matter.
 """
 
 from __future__ import annotations
@@ -32,6 +32,14 @@ _DECLARED = re.compile(
     rb"\((?:[^(){};=\"']|\([^(){};=\"']*\))*\);\n",
     re.MULTILINE,
 )
+# A structure that is only declared, or also defined: one that is nothing else's part, and has no tag or value
+# inside that others could name.
+_STRUCTURE = re.compile(
+    rb"^(?:struct|union) (\w+)(?:;\n| \{\n"
+    rb"(?: (?!.*\b(?:struct|union|enum)\s+\w+\s*\{)(?!.*\benum\s*\{).*\n)*+"
+    rb"\}(?: ?__attribute__\(\([\w() ,*]*\)\))*;\n)",
+    re.MULTILINE,
+)
 # Attributes with which a function is code although nothing calls it.
 _KEPT = (b"__used__", b"constructor", b"destructor", b"section", b"alias")
 # Two expressions, for each begins with what can be looked for fast: texts have 5 MB.
@@ -55,15 +63,22 @@ def seen(text: bytes, command: Iterable[bytes] = ()) -> Seen:
         text = counted.sub(rb"\1", text)
     outside, functions = _without(text, _FUNCTION, lambda match: _name_of(match[0].partition(b"{")[0]))
     outside, declared = _without(outside, _DECLARED, _declared)
-    functions += declared
+    outside, structures = _without(outside, _STRUCTURE, lambda match: match[1])
     asserted = _ASSERTION.findall(outside)
     outside = _ASSERTION.sub(b"", outside)
-    used = _used(outside, functions)
-    total = hashlib.sha256(b"\0".join([*command, outside]))
+    named = _words(outside)
+    # What another structure makes wrong is found where it is compiled: in functions that nothing calls, too.
+    checked = _words(b" ".join([*asserted, *(body for _, body in functions)]))
+    needed = _used(named | checked, declared + structures)
+    kept = [body for name, body in structures if name in needed]
+    functions += declared
+    used = _used(named | _words(b" ".join(kept)), functions)
+    total = hashlib.sha256(b"\0".join([*command, outside, *kept]))
     for name, body in functions:
         if name in used:
             total.update(body)
-    unused = (body for name, body in functions if name not in used)
+    unused = [body for name, body in functions if name not in used]
+    unused += [body for name, body in structures if name not in needed]
     pieces = (hashlib.blake2b(one, digest_size=8).hexdigest() for one in (*unused, *asserted))
     return Seen(total.hexdigest(), frozenset(map(sys.intern, pieces)))  # hundreds of files have the same
 
@@ -96,13 +111,13 @@ def _name_of(head: bytes) -> bytes | None:
     return name[1] if name else None
 
 
-def _used(outside: bytes, functions: list[tuple[bytes, bytes]]) -> set[bytes]:
-    """The functions that are named outside of all, or by one that is."""
+def _used(outside: set[bytes], functions: list[tuple[bytes, bytes]]) -> set[bytes]:
+    """The functions (or structures) that are among the words outside of all, or named by one that is."""
     bodies: dict[bytes, list[bytes]] = {}
     for name, body in functions:
         bodies.setdefault(name, []).append(body)
     used: set[bytes] = set()
-    new = bodies.keys() & _words(outside)
+    new = bodies.keys() & outside
     while new:
         used |= new
         named = _words(b" ".join(body for name in new for body in bodies[name]))
