@@ -1,6 +1,7 @@
 """`rushhour check` on the command line."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from rich.status import Status
 
 from rushhour.cli.check import check
 from rushhour.cli.lasting import Screen
+from rushhour.errors import UsageError
 from rushhour.verdict import comparing
 
 
@@ -69,6 +71,55 @@ def test_watch_judges_each_state_once_and_goes_on_after_a_fault(
     assert code == 130
     words = [line.split(":")[0] for line in out.splitlines() if ":" in line and not line.startswith("/")]
     assert words[:4] == ["Worse", "Better", "It does not build", "Worse"]
+
+
+def test_watch_waits_while_a_merge_is_not_finished(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blob = git(tree, "hash-object", "-w", "one.c").strip()
+    conflict = f"100644 {blob} 1\tone.c\n100644 {blob} 2\tone.c\n100644 {blob} 3\tone.c\n"
+
+    def merge() -> None:
+        git(tree, "update-index", "--force-remove", "one.c")
+        subprocess.run(
+            ["git", "-C", str(tree), "update-index", "--index-info"], input=conflict, text=True, check=True
+        )
+
+    def end() -> None:
+        (tree / "one.c").write_text(BODY.format(95))
+        git(tree, "add", "one.c")
+
+    steps = [merge, lambda: None, end]
+
+    def sleep(_seconds: float) -> None:
+        if not steps:
+            raise KeyboardInterrupt
+        steps.pop(0)()
+
+    monkeypatch.setattr("rushhour.lab.clock.sleep", sleep)
+    code, out, err = said(str(tree), "--watch")
+    assert code == 130
+    words = [line.split(":")[0] for line in out.splitlines() if ":" in line and not line.startswith("/")]
+    assert words[:2] == ["Worse", "Better"]
+    assert err.count("a merge is not finished: one.c is in conflict") == 1
+
+
+@pytest.mark.parametrize("form", ["--json", "--mail"])
+def test_watch_is_no_single_document(tree: Path, form: str) -> None:
+    with pytest.raises(UsageError, match=r"--watch"):
+        said(str(tree), "--watch", form)
+
+
+def test_watch_into_one_folder_judges_what_comes_back(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    saves = [BODY.format(95), BODY.format(80)]
+
+    def sleep(_seconds: float) -> None:
+        if not saves:
+            raise KeyboardInterrupt
+        (tree / "one.c").write_text(saves.pop(0))
+
+    monkeypatch.setattr("rushhour.lab.clock.sleep", sleep)
+    _, out, _ = said(str(tree), "--watch", "--out", "kept")
+    words = [line.split(":")[0] for line in out.splitlines() if ":" in line and "/" not in line.split(":")[0]]
+    assert words == ["Worse", "Better", "Worse"]
 
 
 def test_what_goes_on_is_one_line_of_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from rushhour.lab.kernel import git
 from rushhour.lab.kernel.snapshot import Beside, beside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     from rushhour.check.change import Change
@@ -86,11 +86,23 @@ def between(
     return steps
 
 
-def states(tree: str | Path, every_s: float = 1.0) -> Iterator[str]:
-    """The commit of the work tree now, and again whenever it has become another, for ever."""
-    where, last = of(tree), ""
+def states(
+    tree: str | Path, every_s: float = 1.0, refused: Callable[[KernelError], None] = lambda _: None
+) -> Iterator[str]:
+    """The commit of the work tree now, and again whenever it has become another, for ever.
+
+    A tree that cannot be read for a while, as during a merge, is told of once and looked at again.
+    """
+    where, last, told = of(tree), "", ""
     while True:
-        now = where.working() or where.head()
+        now, why = last, ""
+        try:
+            now = where.working() or where.head()
+        except KernelError as error:
+            why = str(error)
+            if why != told:
+                refused(error)
+        told = why
         if now != last:
             last = now
             yield now

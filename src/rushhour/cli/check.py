@@ -97,6 +97,8 @@ def check(
         raise UsageError("--binary and --source are for packetdrill's scripts", hint="add --packetdrill PATH")
     if options["at_once"] and base is None:
         raise UsageError("--at-once says nothing without --base", hint="name the revision: --base REV")
+    if watch and (as_json or mail):
+        raise UsageError("--watch goes on for ever, --json and --mail are one document", hint="leave one out")
     made = Options(all=everything, **options)
     lab = make_lab()
     with executing(on, audit, lab, console(stderr=True), jobs=made.jobs) as executor:
@@ -131,13 +133,19 @@ def _watched(tree: str, base: str | None, options: Any, lab: Lab, executor: Exec
     from rushhour.errors import RushHourError
 
     words = console(stderr=True)
+
+    def refused(error: RushHourError) -> None:
+        words.print(str(error), markup=False, highlight=False, soft_wrap=True)
+        words.print("waiting for the next save; Control-C ends", style="dim")
+
     try:
-        for _ in states(tree):
+        for _ in states(tree, refused=refused):
             try:
                 _tell(_once(tree, base, options, lab, executor))
             except RushHourError as error:
-                words.print(str(error), markup=False, highlight=False, soft_wrap=True)
-            words.print("waiting for the next save; Control-C ends", style="dim")
+                refused(error)
+            else:
+                words.print("waiting for the next save; Control-C ends", style="dim")
     except KeyboardInterrupt:
         pass
     return INTERRUPTED
