@@ -6,6 +6,8 @@ import pytest
 from little_tree import git
 
 from rushhour.check.change import between, functions_of, lines_of, series
+from rushhour.check.reach import Reach
+from rushhour.check.telling import differing, files
 
 SOURCE = """\
 // SPDX
@@ -132,3 +134,34 @@ def test_a_series_is_in_order_and_follows_a_merge_by_its_first_parent(tree: Path
     git(tree, "merge", "-q", "--no-ff", "-m", "merge", "side")
     merge = git(tree, "rev-parse", "HEAD")
     assert series(tree, first, merge) == [(first, second), (second, merge)]
+
+
+def test_a_file_under_another_name_is_told_as_that(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "-b", "main")
+    for name in ("same.c", "more.c", "gone.c", "mode.c"):
+        (tmp_path / name).write_text(f"/* {name} */\n" + SOURCE * 2)
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-q", "-m", "one")
+    git(tmp_path, "mv", "same.c", "other.c")
+    git(tmp_path, "mv", "more.c", "less.c")
+    (tmp_path / "less.c").write_text((tmp_path / "less.c").read_text().replace("717", "300"))
+    (tmp_path / "gone.c").unlink()
+    (tmp_path / "new.c").write_text("int one(void)\n{\n\treturn 1;\n}\n")
+    (tmp_path / "mode.c").chmod(0o755)
+    git(tmp_path, "add", "--all")
+    git(tmp_path, "commit", "-q", "-m", "two")
+    change = between(tmp_path, "HEAD^", "HEAD")
+    moved = {one.path: (one.kind, one.moved, one.alike) for one in change.files if one.moved}
+    assert moved == {
+        "other.c": ("added", "same.c", True), "same.c": ("removed", "other.c", True),
+        "less.c": ("added", "more.c", False), "more.c": ("removed", "less.c", False),
+    }  # fmt: skip
+    reached = Reach(executed={("gone.c", "old_style"): frozenset()})
+    assert [*files(differing(change, reached))] == [
+        ("gone.c: gone: bictcp_reset, cubictcp_recalc_ssthresh, bind, "
+        "old_style (executed by no cell), declarations"),
+        "less.c: was more.c, and is another text",
+        "mode.c: only its mode",
+        "new.c: new: one",
+        "other.c: was same.c, with the same text",
+    ]  # fmt: skip

@@ -6,7 +6,7 @@ Functions are found by the kernel's style: a body begins with a brace in the fir
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rushhour.check import tokens
@@ -49,6 +49,8 @@ class FileChange:
         outside: Whether lines outside of functions differ, or directives: declarations, macros, tables.
         code: Whether more than comments and blank space differs; what is no C always counts as code.
         inserted: Lines of a C file that come in where none goes.
+        moved: Of a file that was given another name the other one; empty of all others.
+        alike: Whether it has the same text under both names.
     """
 
     path: str
@@ -59,6 +61,8 @@ class FileChange:
     outside: bool = False
     code: bool = True
     inserted: tuple[Inserted, ...] = ()
+    moved: str = ""
+    alike: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,23 @@ def between(repository: Path, base: str, candidate: str) -> Change:
             found.append(FileChange(path, kind, old, new, functions, outside, code, come))
         else:
             found.append(FileChange(path, kind, old, new))
-    return Change(base, candidate, tuple(found))
+    moves = _moves(repository, base, candidate)
+    return Change(base, candidate, tuple(_moved(one, moves) for one in found))
+
+
+def _moves(repository: Path, base: str, candidate: str) -> dict[str, tuple[str, bool]]:
+    """By path of a file that was renamed the path in the other commit, and whether its text is the same."""
+    words = ("--no-ext-diff", "--no-color", "--no-textconv", "--find-renames", "--diff-filter=R")
+    said = git.ask(repository, "diff", *words, "--name-status", "-z", base, candidate).split("\0")
+    found: dict[str, tuple[str, bool]] = {}
+    for state, before, after in zip(said[::3], said[1::3], said[2::3], strict=False):
+        found |= {before: (after, state == "R100"), after: (before, state == "R100")}
+    return found
+
+
+def _moved(one: FileChange, moves: dict[str, tuple[str, bool]]) -> FileChange:
+    other, alike = moves.get(one.path, ("", False))
+    return replace(one, moved=other, alike=alike)
 
 
 def lines_of(diff: str) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -44,6 +44,7 @@ def differing(change: Change, reached: Reach) -> list[dict[str, Any]]:
             "unexecuted": list(reached.never.get(one.path, ())),
             "unreached": list(reached.unreached.get(one.path, ())),
             **({"unused": True} if one.path in reached.unused else {}),
+            **({"moved": one.moved, "alike": one.alike} if one.moved else {}),
             "functions": {name: reached.cells(one.path, name) for name in one.functions},
         }
         for one in change.files
@@ -52,15 +53,18 @@ def differing(change: Change, reached: Reach) -> list[dict[str, Any]]:
 
 def files(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Lines of a terminal: a file, its functions, the cells that execute them."""
-    for one in entries[:_MOST_LINES]:
+    told = [one for one in entries if not (one.get("moved") and one["kind"] == "removed")]  # by its new name
+    for one in told[:_MOST_LINES]:
         yield f"{one['path']}: {_file(one)}"
-    if len(entries) > _MOST_LINES:
-        yield f"and {len(entries) - _MOST_LINES} more files"
+    if (more := len(told) - _MOST_LINES) > 0:
+        yield f"and {_count(more, 'more file')}"
 
 
 def _file(one: Mapping[str, Any]) -> str:
+    if moved := one.get("moved"):
+        return f"was {moved}, {'with the same text' if one['alike'] else 'and is another text'}"
     if not one["code"]:
-        return "only comments and blank space"
+        return "only its mode" if _has_same_text(one) else "only comments and blank space"
     functions = [_function(name, cells) for name, cells in one["functions"].items()]
     words = functions[:_MOST_FUNCTIONS]
     if len(functions) > _MOST_FUNCTIONS:
@@ -69,7 +73,13 @@ def _file(one: Mapping[str, Any]) -> str:
         words.append("declarations" if words else "only declarations or macros")
     if one["compiled"] is False:
         return "not compiled into the laboratory's kernel"
-    return ", ".join(words) or {"added": "new", "removed": "gone"}.get(one["kind"], "changed")
+    kind = {"added": "new", "removed": "gone"}.get(one["kind"], "")
+    return ": ".join(filter(None, (kind, ", ".join(words)))) or "changed"
+
+
+def _has_same_text(one: Mapping[str, Any]) -> bool:
+    """Whether nothing but who may execute a file differs."""
+    return one["kind"] == "changed" and not any(one["lines"].values())
 
 
 def _function(name: str, cells: int | None) -> str:
@@ -253,6 +263,8 @@ def _unrun(found: Mapping[str, Any]) -> str:
         return "it compiles to the same image, bit for bit."
     if all(one["code"] for one in found["change"]):
         return "nothing of it is ever compiled."
+    if all(map(_has_same_text, found["change"])):
+        return "only modes of files differ."
     return "only comments and blank space differ."
 
 
