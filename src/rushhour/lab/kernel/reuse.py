@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rushhour.errors import KernelError
 from rushhour.lab.kernel import git, macros, objects, process, store
 from rushhour.lab.kernel.seen import Seen, seen
+from rushhour.lab.kernel.step import objects as words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -124,7 +125,7 @@ class Reuse:
         for some in (unknown[: len(unknown) // 2 : max(1, len(unknown) // (2 * _FEW))][:_FEW], unknown):
             rest = [(user, names_of) for user, names_of in some if user.name not in known]
             if rest:
-                tell(f"looking at which macros {len(rest)} objects use")
+                tell(f"looking at which macros are used in {words(len(rest))}")
             told = _each(lambda one: macros.used_by(one[0].command, self._place), rest)
             known |= {user.name: uses for (user, _), uses in zip(rest, told, strict=True)}
             if all(uses is None or not uses.isdisjoint(of) for (_, of), uses in zip(rest, told, strict=True)):
@@ -149,7 +150,7 @@ class Reuse:
                 self._known[name] = code
         unknown = [one for one in self._users if one.name not in self._known and self._is_present(one)]
         if unknown:
-            tell(f"looking at what {len(unknown)} objects are made of")
+            tell(f"looking into {words(len(unknown))} as made before")
             for name, one in self._seen(unknown).items():
                 self._known[name] = one.code
                 self._proved |= one.pieces
@@ -161,7 +162,7 @@ class Reuse:
             self._spared[name] = ((self._place / name).stat().st_mtime_ns, uses)
         if not self._users:
             return
-        tell(f"looking at what {len(self._users)} objects are to be made of")
+        tell(f"looking at the source of {words(len(self._users))}")
         self._shelf.mkdir(exist_ok=True)
         self._begun = _now_ns(self._shelf)
         with store.scratch(self._shelf) as room:

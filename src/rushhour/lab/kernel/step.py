@@ -17,4 +17,9 @@ class Step:
         """In a line: "compiling: 120 objects of about 1330"."""
         if not self.done:
             return self.text
-        return f"{self.text}: {self.done} objects" + (f" of about {self.total}" if self.total else "")
+        return f"{self.text}: {objects(self.done)}" + (f" of about {self.total}" if self.total else "")
+
+
+def objects(count: int) -> str:
+    """How many, in words."""
+    return f"{count} object{'' if count == 1 else 's'}"
