@@ -6,6 +6,8 @@ import pytest
 from checks import BODY, elsewhere, judged, measured
 from little_tree import commit, git
 
+from rushhour.check.change import between
+from rushhour.check.steps import restored
 from rushhour.check.telling import mail
 from rushhour.lab import kernel as kernels
 
@@ -49,6 +51,18 @@ def test_a_commit_that_restores_the_base_is_told_as_that_and_decides_nothing(tre
     assert found["sentence"] == (
         "Better: 3 commits, 1 same, 1 better, 1 back at a kernel before. At its end the kernel is the base's."
     )
+
+
+def test_a_revert_goes_back_to_the_commit_before_it_rather_than_to_a_part_of_the_base(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "-b", "main")
+    texts = {"base": ("1", "1"), "tidy": ("2", "1"), "faster": ("2", "2"), "back": ("2", "1")}
+    judged_before = []
+    for subject, (one, other) in texts.items():
+        (tmp_path / "other.c").write_text(other)
+        judged_before.append(commit(tmp_path, subject, one__c=one))
+    change = between(tmp_path, *judged_before[2:])
+    found = restored(tmp_path, change, judged_before[:3], {})
+    assert found == {"commit": judged_before[1], "subject": "tidy", "base": False, "whole": True}
 
 
 def test_what_led_away_from_the_base_and_is_worse_is_so_although_it_is_taken_back(tree: Path) -> None:

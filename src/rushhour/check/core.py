@@ -190,6 +190,7 @@ class _Going:
     def judge(self, before: str, after: str) -> dict[str, Any]:
         """Build, choose, compare: what is said of a commit."""
         begin = clock.monotonic()
+        self.tell("")
         change = between(self.where.place, before, after)
         reached = self._reach(change)
         found: dict[str, Any] = {

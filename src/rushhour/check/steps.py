@@ -127,7 +127,9 @@ def overlooked(where: Beside, commit: str, reason: str) -> str | None:
 def restored(
     repository: Path, change: Change, judged: Sequence[str], images: Mapping[str, str]
 ) -> dict[str, Any] | None:
-    """The commit of a series at which all that a change changes was as it is again; the first such.
+    """The commit of a series at which the kernel, or else all that a change changes, was as it is again.
+
+    Of several the first.
 
     Args:
         repository: Has them.
@@ -136,6 +138,7 @@ def restored(
         images: By commit the image of its kernel, where there is one.
     """
     paths = [f":(literal){one.path}" for one in change.files]
+    parts: list[dict[str, Any]] = []
     for earlier in judged:
         if earlier == change.base or _is_one(images, earlier, change.base):
             continue
@@ -144,8 +147,11 @@ def restored(
         mine = ("diff", "--name-only", "--no-ext-diff", earlier, change.candidate, "--", *paths)
         if whole or not git.ask(repository, *mine).strip():
             named = {"commit": earlier, "subject": subject(repository, earlier)}
-            return {**named, "base": earlier == judged[0], "whole": whole}
-    return None
+            found = {**named, "base": earlier == judged[0], "whole": whole}
+            if whole:
+                return found
+            parts.append(found)
+    return parts[0] if parts else None
 
 
 def _is_one(images: Mapping[str, str], *commits: str) -> bool:
