@@ -88,6 +88,9 @@ def complaint(command: Sequence[str]) -> str:
     return next((line[3:].strip() for line in lines if "does not have a Release file" not in line), "")
 
 
+_MOST_LINES = 100_000  # kept of an output: the first error may be followed by hundreds that come of it
+
+
 def run(
     command: Sequence[str],
     *,
@@ -126,7 +129,7 @@ def run(
             if on_line:
                 on_line(line)
             lines.append(line.rstrip())
-            del lines[:-400]
+            del lines[:-_MOST_LINES]
         status = child.wait()
     if status:
         hint = f"the whole log is {log}" if log else None
