@@ -44,12 +44,11 @@ def cluster(place: Path) -> Iterator[Cluster]:
 def begin(cluster: Cluster, place: Path, scenario: str, out: str, **settings: str) -> subprocess.Popen[str]:
     """A command of somebody outside of the cluster, who reaches its scheduler through its API."""
     dask = {"PORT_FORWARD_CLUSTER_IP": "true", "IMAGE": IMAGE} | settings
-    environment = dict(cluster.environment) | {
-        f"DASK_KUBERNETES__{name}": value for name, value in dask.items()
-    }
+    own = {f"DASK_KUBERNETES__{name}": value for name, value in dask.items()}
     words = ["run", scenario, "--no-report", "--on", "k8s:2", "--out", out]
     return subprocess.Popen(
-        cluster.at.words(sys.executable, "-m", "rushhour", *words), env={**cluster.environment, **own}, cwd=place, text=True,
+        cluster.at.words(sys.executable, "-m", "rushhour", *words),
+        env={**cluster.environment, **own}, cwd=place, text=True,
         stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
     )  # fmt: skip
 
