@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 COVERAGE = "coverage"
 """The word that asks for it: `kernel build SOURCE --with coverage`."""
-COVERED = ("net/ipv4/%.o", "net/ipv6/tcp%.o", "net/core/%.o", "net/sched/%.o", "net/with/%.o")
+COVERED = ("net/ipv4/%.o", "net/ipv6/%.o", "net/core/%.o", "net/sched/%.o", "net/with/%.o")
 """The objects that count, as make's patterns; the last are files given beside a source."""
 NOTES = "coverage.zip"
 """In the kernel's folder: the compiler's notes (`.gcno`) and the text of the covered files."""
@@ -111,6 +111,4 @@ def _notes(place: Path) -> Iterator[tuple[str, Path]]:
 def _texts(tree: Path) -> Iterator[tuple[str, Path]]:
     for folder in _TEXTS:
         for path in sorted((tree / folder).rglob("*.[ch]")):
-            name = path.relative_to(tree)
-            if folder != "net/ipv6" or name.name.startswith("tcp"):
-                yield str(name), path
+            yield str(path.relative_to(tree)), path
