@@ -127,7 +127,7 @@ def marked(folder: Path) -> dict[int, str]:
     return found
 
 
-def until(done: Callable[[], object], patience_s: float = 30) -> bool:
+def until(done: Callable[[], object], patience_s: float = 60) -> bool:
     """Wait until something is so."""
     deadline = time.monotonic() + patience_s
     while not done():

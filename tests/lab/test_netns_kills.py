@@ -87,7 +87,7 @@ def agents_of(family: list[int]) -> list[int]:
     ]
 
 
-def wait_for(true: object, seconds: float = 20.0) -> bool:
+def wait_for(true: object, seconds: float = 60.0) -> bool:
     assert callable(true)
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

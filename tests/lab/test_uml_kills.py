@@ -47,7 +47,7 @@ def processes(folder: Path) -> dict[int, str]:
     return found
 
 
-def until(condition: Callable[[], bool], limit_s: float = 15) -> bool:
+def until(condition: Callable[[], bool], limit_s: float = 60) -> bool:
     end = time.monotonic() + limit_s
     while time.monotonic() < end:
         if condition():

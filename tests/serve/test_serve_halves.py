@@ -352,7 +352,7 @@ def agents_of(pid: int) -> bool:
     return any(str(pid) in row[:2] and not row[2].startswith("Z") for row in rows)
 
 
-def until(holds: Any, patience_s: float = 20.0) -> None:
+def until(holds: Any, patience_s: float = 60.0) -> None:
     end = time.monotonic() + patience_s
     while not holds():
         assert time.monotonic() < end, "something is left"

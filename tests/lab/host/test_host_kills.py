@@ -57,7 +57,7 @@ def is_gone(pid: int) -> bool:
         return True
 
 
-def until(holds: Callable[[], bool], patience_s: float = 15) -> bool:
+def until(holds: Callable[[], bool], patience_s: float = 60) -> bool:
     deadline = time.monotonic() + patience_s
     while not holds():
         if time.monotonic() > deadline:

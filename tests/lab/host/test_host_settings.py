@@ -67,7 +67,7 @@ def dump(host: Namespace) -> dict[str, str]:
     return told
 
 
-def until(holds: Callable[[], bool], patience_s: float = 20) -> bool:
+def until(holds: Callable[[], bool], patience_s: float = 60) -> bool:
     deadline = time.monotonic() + patience_s
     while not holds():
         if time.monotonic() > deadline:
