@@ -1,4 +1,4 @@
-"""A second Ctrl-C, while the first one is heeded."""
+"""A second Ctrl-C, or whatever else asks for an end, while a command is ending."""
 
 from __future__ import annotations
 
@@ -7,29 +7,35 @@ import signal
 import subprocess
 import sys
 
-# Of a command that was interrupted one thread goes on, as one that waits for a guest's end does.
+import pytest
+
+# Of a command that ends one thread goes on, as one that waits for a guest's end does.
 PROGRAM = """\
 import sys, threading, time
 from rushhour import cli
 
-def interrupted(**_: object) -> None:
+def ends(**_: object) -> int:
     threading.Thread(target=time.sleep, args=(60,)).start()
     threading.Timer(0.2, lambda: print("ending", flush=True)).start()
-    raise KeyboardInterrupt
+    if sys.argv[1] == "interrupted":
+        raise KeyboardInterrupt
+    return 0
 
-cli.cli.main = interrupted
+cli.cli.main = ends
 cli.main()
 """
 
 
-def test_a_second_interrupt_ends_at_once_and_without_a_traceback() -> None:
+@pytest.mark.parametrize("how", ["interrupted", "done"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_second_signal_ends_at_once_and_without_a_traceback(how: str, number: signal.Signals) -> None:
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", PROGRAM]
+    command = [sys.executable, "-c", PROGRAM, how]
     with subprocess.Popen(command, env=env, stdout=-1, stderr=-1, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ending\n"
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         said = process.communicate(timeout=30)
     assert said == ("", "")
-    # As a shell shows it that is 130, too.
-    assert process.returncode == -signal.SIGINT
+    # As a shell shows them these are 130, 143 and 129.
+    assert process.returncode == -number

@@ -193,6 +193,20 @@ def main() -> None:
     _heed_signals()
     _heed_encodings()
     try:
+        _carry_out()
+    finally:
+        _let_signals_end_it()
+
+
+def _let_signals_end_it() -> None:
+    """Asked once more while the last threads end: then at once, and without a word of Python's."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _carry_out() -> None:
+    try:
         code = cli.main(prog_name="rushhour", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except RushHourError as error:
@@ -205,8 +219,6 @@ def main() -> None:
         click.echo(harmless(usage + error_word + indented(message.rstrip("\n"))), err=True)
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        # Asked once more while the last threads end: then at once, and without a word of Python's.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         # Whoever read our output has seen enough; Python would complain once more when it flushes.
