@@ -101,11 +101,11 @@ def test_every_judge_has_a_value_wherever_it_is_said_to_decide(tmp_path: Path) -
 
 
 def test_a_judge_that_nothing_tells_is_named() -> None:
-    """The test of the test: a flow that is not there, and a queue that marks nothing."""
+    """The test of the test: a flow that is not there, beside the one that is."""
     aqm = next(batch for batch in prepare(["suite/aqm-tcp"], kernels=["debian-6.12"], out=Path("none")))
-    wrong = aqm.scenario.judge[0].model_copy(update={"metric": "marks", "flow": None})
-    for level, tells in ({"topology.queue": "fifo"}, False), ({"topology.queue": "fq_codel"}, True):
-        one = Asked(wrong, level)
+    judge = aqm.scenario.judge[0]
+    for flow, tells in (("nobody", False), (judge.flow, True)):
+        one = Asked(judge.model_copy(update={"flow": flow}), {"topology.queue": "fq_codel"})
         found = [values for factors, values in kept()["suite/aqm-tcp"] if one.holds(factors)]
         assert found
         assert any(one.told(values) for values in found) is tells
