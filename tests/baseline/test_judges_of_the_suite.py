@@ -43,7 +43,8 @@ class Asked:
 
     def told(self, values: Sequence[MetricValue]) -> bool:
         question = Question(self.judge.metric, self.judge.flow, self.judge.scope)
-        return bool(question.of([one for one in values if one.value is not None]))
+        told = [one for one in values if one.metric == question.metric and one.value is not None]
+        return bool(question.of(told))
 
 
 def asked(batch: Batch) -> Iterator[Asked]:
@@ -101,11 +102,15 @@ def test_every_judge_has_a_value_wherever_it_is_said_to_decide(tmp_path: Path) -
 
 
 def test_a_judge_that_nothing_tells_is_named() -> None:
-    """The test of the test: a flow that is not there, beside the one that is."""
+    """The test of the test: a queue that marks nothing, and a flow that is not there."""
     aqm = next(batch for batch in prepare(["suite/aqm-tcp"], kernels=["debian-6.12"], out=Path("none")))
     judge = aqm.scenario.judge[0]
-    for flow, tells in (("nobody", False), (judge.flow, True)):
-        one = Asked(judge.model_copy(update={"flow": flow}), {"topology.queue": "fq_codel"})
-        found = [values for factors, values in kept()["suite/aqm-tcp"] if one.holds(factors)]
+    marks = judge.model_copy(update={"metric": "marks", "flow": None})
+    nobody = judge.model_copy(update={"flow": "nobody"})
+    for one, queue, tells in (
+        (marks, "fifo", False), (marks, "fq_codel", True), (nobody, "fifo", False), (judge, "fifo", True),
+    ):  # fmt: skip
+        asking = Asked(one, {"topology.queue": queue})
+        found = [values for factors, values in kept()["suite/aqm-tcp"] if asking.holds(factors)]
         assert found
-        assert any(one.told(values) for values in found) is tells
+        assert any(asking.told(values) for values in found) is tells
