@@ -1,7 +1,7 @@
 //! Processes: who this one is, whom it starts, watches and ends.
 
 use std::ffi::CStr;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::mem;
 use std::os::fd::{AsFd, OwnedFd};
@@ -105,11 +105,18 @@ pub fn adopt_orphans() -> io::Result<()> {
     Ok(rx::set_child_subreaper(Some(rx::getpid()))?)
 }
 
-/// Whether a process of this number is there.
+/// Whether a process of this number is there, and has not ended.
 #[must_use]
 pub fn lives(pid: i32) -> bool {
     let asked = Pid::from_raw(pid).map(rx::test_kill_process);
-    matches!(asked, Some(Ok(()) | Err(Errno::PERM)))
+    matches!(asked, Some(Ok(()) | Err(Errno::PERM))) && !is_zombie(pid)
+}
+
+/// Whether nobody has asked yet how it ended; a container's first process may do so late, or never.
+fn is_zombie(pid: i32) -> bool {
+    let Ok(stat) = fs::read(format!("/proc/{pid}/stat")) else { return false };
+    // Its name is in brackets, and may hold some itself.
+    stat.rsplit(|byte| *byte == b')').next().is_some_and(|rest| rest.starts_with(b" Z"))
 }
 
 /// Asks another process to end; one that has gone is no harm.
@@ -136,7 +143,7 @@ pub fn kill_group(leader: u32) {
 pub fn kill_orphans() {
     let list = format!("/proc/self/task/{}/children", my_pid());
     while let Some(child) =
-        std::fs::read_to_string(&list).ok().and_then(|text| text.split(' ').next()?.parse().ok())
+        fs::read_to_string(&list).ok().and_then(|text| text.split(' ').next()?.parse().ok())
     {
         kill_group(child);
         if wait(child).is_err() {
@@ -244,4 +251,28 @@ pub fn spawn_apart(keep: &OwnedFd, work: impl FnOnce()) -> io::Result<u32> {
 pub fn exit(code: i32) -> ! {
     // SAFETY: ends the process without running anything else.
     unsafe { libc::_exit(code) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Stdio;
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn who_has_ended_does_not_live_though_nobody_has_asked_for_it() -> io::Result<()> {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn()?;
+        let pid = child.id() as i32;
+        assert!(lives(pid));
+        drop(child.stdin.take());
+        let begun = Instant::now();
+        while lives(pid) {
+            assert!(begun.elapsed().as_secs() < 60, "it has ended, and still counts");
+        }
+        assert_eq!(Pid::from_raw(pid).map(rx::test_kill_process), Some(Ok(())), "nobody has asked for it");
+        child.wait()?;
+        assert!(!lives(pid));
+        Ok(())
+    }
 }
