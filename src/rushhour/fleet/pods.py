@@ -56,7 +56,11 @@ def started(count: int, tell: Tell) -> Iterator[str]:
     loop = runner.loop.asyncio_loop
 
     def there(work: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, loop).result()
+        future = asyncio.run_coroutine_threadsafe(work, loop)
+        try:
+            return future.result()
+        finally:
+            future.cancel()  # where an interrupt came first
 
     made: list[KubeCluster] = []
     try:
@@ -82,7 +86,7 @@ async def _begin(made: list[KubeCluster], count: int, loop: Any, tell: Tell) -> 
     idle_s = dask.config.get("kubernetes.idle-timeout") or _IDLE_S
     cluster = KubeCluster(n_workers=count, idle_timeout=idle_s, asynchronous=True, loop=loop, quiet=True)
     made.append(cluster)
-    starting = asyncio.ensure_future(_awaited(cluster))
+    starting = asyncio.ensure_future(cluster)
     told: set[str] = set()
     try:
         while not (await asyncio.wait([starting], timeout=_LOOK_S))[0]:
@@ -95,10 +99,6 @@ async def _begin(made: list[KubeCluster], count: int, loop: Any, tell: Tell) -> 
     return str(cluster.scheduler_address)
 
 
-async def _awaited(cluster: KubeCluster) -> None:
-    await cluster
-
-
 async def _waiting(cluster: KubeCluster) -> set[str]:
     """Why pods of a cluster wait.
 
@@ -106,8 +106,8 @@ async def _waiting(cluster: KubeCluster) -> set[str]:
         FleetError: waiting longer is of no use.
     """
     reasons = set()
-    namespace = cluster.namespace or kr8s.ALL
-    async for pod in kr8s.asyncio.get("pods", namespace=namespace, label_selector=_labels(cluster)):
+    namespace, mine = cluster.namespace or kr8s.ALL, f"dask.org/cluster-name={cluster.name}"
+    async for pod in kr8s.asyncio.get("pods", namespace=namespace, label_selector=mine):
         status = pod.raw.get("status", {})
         for one in status.get("containerStatuses", []):
             waiting = one.get("state", {}).get("waiting") or {}
@@ -123,10 +123,6 @@ async def _waiting(cluster: KubeCluster) -> set[str]:
             if one.get("type") == "PodScheduled" and one.get("reason") == "Unschedulable"
         }
     return reasons
-
-
-def _labels(cluster: KubeCluster) -> str:
-    return f"dask.org/cluster-name={cluster.name}"
 
 
 async def _last_line(pod: Any) -> str:
