@@ -13,7 +13,7 @@ import platform
 import zlib
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -23,12 +23,13 @@ from rushhour.record.seal import SEALED
 from rushhour.summary import lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from importlib.resources.abc import Traversable
 
     from rushhour.metrics.value import MetricValue
     from rushhour.record.record import Record
 
+_Read = TypeVar("_Read")
 UNREAD = frozenset({"scenario", "cell", "repetition", "host", "elapsed_s", SEALED})
 """What of a manifest no metric reads: a known run that serves another cell differs in these alone."""
 _CODE = ("metrics", "models", "quantities", "record", "series", "tc", "traffic")
@@ -67,10 +68,7 @@ def known_lines_of(record: Record) -> Sequence[MetricValue] | None:
     Raises:
         RecordError: as `metrics_of`.
     """
-    if SEALED not in record.manifest:
-        return None
-    record.verify()
-    return lines.read(remembered.recall(key_of(record))) if record.is_whole else record.metrics()
+    return _known(record, lines.read)
 
 
 def known_of(record: Record) -> list[MetricValue] | None:
@@ -79,12 +77,17 @@ def known_of(record: Record) -> list[MetricValue] | None:
     Raises:
         RecordError: as `metrics_of`.
     """
+    return _known(record, read)
+
+
+def _known(
+    record: Record, spelled: Callable[[bytes | None], _Read | None]
+) -> _Read | list[MetricValue] | None:
+    """What is remembered of a record, by who reads it; of a slim one its metrics."""
     if SEALED not in record.manifest:
         return None
     record.verify()
-    if not record.is_whole:
-        return record.metrics()
-    return read(remembered.recall(key_of(record)))
+    return spelled(remembered.recall(key_of(record))) if record.is_whole else record.metrics()
 
 
 def key_of(record: Record) -> str:
