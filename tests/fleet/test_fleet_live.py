@@ -183,7 +183,7 @@ def test_an_interrupt_ends_the_guests_of_workers(place: Path) -> None:
             stderr=subprocess.PIPE,
             text=True,
         )
-        _until(lambda: _children(workers[0].pid))
+        _until(lambda: (place / "away/set.json").exists() and _children(workers[0].pid))
         command.send_signal(signal.SIGINT)
         _, said = command.communicate(timeout=120)
         assert command.returncode == 130, said
@@ -196,7 +196,7 @@ def test_the_kill_of_the_command_ends_the_guests_of_workers(place: Path) -> None
     with machines(place, 1) as (address, workers):
         words = [sys.executable, "-m", "rushhour", "run", "long.toml", "--out", "away", "--on", address]
         command = subprocess.Popen(words, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
-        _until(lambda: _children(workers[0].pid))
+        _until(lambda: (place / "away/set.json").exists() and _children(workers[0].pid))
         command.kill()
         command.wait()
         _until(lambda: not _children(workers[0].pid))
@@ -280,7 +280,7 @@ def test_a_comparison_is_made_by_workers(place: Path) -> None:
 
 
 def _children(pid: int) -> list[str]:
-    """The processes that a worker has started, and that are still there."""
+    """The processes that a worker has started, and that are there: guests, or what its own start needs."""
     return Path(f"/proc/{pid}/task/{pid}/children").read_text().split() or [
         child
         for task in Path(f"/proc/{pid}/task").iterdir()
