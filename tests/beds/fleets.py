@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from beds import sshd
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from beds.sshd import Hosts
 
@@ -125,16 +125,6 @@ def marked(folder: Path) -> dict[int, str]:
         except OSError:
             continue
     return found
-
-
-def until(done: Callable[[], object], patience_s: float = 60) -> bool:
-    """Wait until something is so."""
-    deadline = time.monotonic() + patience_s
-    while not done():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 @contextmanager

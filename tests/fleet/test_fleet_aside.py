@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from beds import fleets
-from beds.fleets import OFFICE, Office, until
+from beds.fleets import OFFICE, Office
+from waiting import until
 
 from rushhour.errors import HostError
 from rushhour.fleet import login as logins

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import kills
 import pytest
 from beds import fleets, slurm
-from beds.fleets import OFFICE, until
+from beds.fleets import OFFICE
 from furnished import furnish
+from waiting import until
 
 from rushhour.lab import agent
 from rushhour.record.result_set import ResultSet

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import kills
 import pytest
 from beds import fleets
-from beds.fleets import OFFICE, Office, until
+from beds.fleets import OFFICE, Office
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,9 +10,9 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from beds.fleets import until
 from beds.kubernetes import IMAGE, Cluster, kubernetes
 from furnished import furnish
+from waiting import until
 
 from rushhour.lab import agent
 from rushhour.record.result_set import ResultSet

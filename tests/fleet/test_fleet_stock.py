@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from beds import fleets
-from beds.fleets import Office, until
+from waiting import until
 
 from rushhour.errors import HostError, LabError, UsageError
 from rushhour.fleet import up as raising
@@ -29,6 +29,8 @@ from rushhour.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from beds.fleets import Office
 
 ROOT = Path(__file__).parents[2]
 

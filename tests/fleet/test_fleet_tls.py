@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import commandline
 import pytest
-from beds.fleets import until
 from furnished import furnish
+from waiting import until
 
 from rushhour.fleet import state
 from rushhour.fleet.certificates import Authority

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import kills
 import pytest
 from beds import fleets, sshd
-from beds.fleets import OFFICE, Office, until
+from beds.fleets import OFFICE, Office
+from waiting import until
 
 from rushhour.fleet.certificates import Authority, Pair
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import kills
 import pytest
+from waiting import until
 
 pytestmark = pytest.mark.host
 
@@ -87,16 +88,6 @@ def agents_of(family: list[int]) -> list[int]:
     ]
 
 
-def wait_for(true: object, seconds: float = 60.0) -> bool:
-    assert callable(true)
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if true():
-            return True
-        time.sleep(0.02)
-    return bool(true())
-
-
 def whole_family(first: subprocess.Popen[str]) -> list[int]:
     """Launcher, keeper and agent, when all three live: before them three others ask the machine."""
     family: list[int] = []
@@ -105,7 +96,7 @@ def whole_family(first: subprocess.Popen[str]) -> list[int]:
         family[:] = [pid for pid in below(first.pid) if lives(pid)]
         return len(family) >= 3 or first.poll() is not None
 
-    assert wait_for(whole, 60)
+    assert until(whole, 60)
     assert first.poll() is None, first.communicate()[0]
     return family
 
@@ -116,7 +107,7 @@ def test_a_kill_leaves_nothing(tmp_path: Path, whom: str) -> None:
     (tmp_path / "tmp").mkdir()
     with begun(tmp_path) as first:
         try:
-            assert wait_for(lambda: agents_of(below(first.pid)) or first.poll() is not None, 60)
+            assert until(lambda: agents_of(below(first.pid)) or first.poll() is not None, 60)
             time.sleep(random.Random(whom).uniform(0, 1.5))
             family = whole_family(first)
             inside = namespaces(family) - namespaces([os.getpid()])
@@ -128,10 +119,10 @@ def test_a_kill_leaves_nothing(tmp_path: Path, whom: str) -> None:
             first.kill()
     assert "Traceback" not in said
     assert inside
-    assert wait_for(lambda: not any(lives(pid) for pid in family)), [status(pid) for pid in family]
-    assert wait_for(lambda: not inside & everywhere())
+    assert until(lambda: not any(lives(pid) for pid in family)), [status(pid) for pid in family]
+    assert until(lambda: not inside & everywhere())
     names = {f"-{pid}" for pid in family}
-    assert wait_for(
+    assert until(
         lambda: not [one for one in TRACERS.glob("rushhour-*") if any(one.name.endswith(n) for n in names)]
     )
     assert not list((tmp_path / "tmp").glob("rushhour-*")) or whom == "rushhour"
@@ -145,7 +136,7 @@ def test_when_all_are_killed_at_once_the_next_run_takes_away_what_is_left(tmp_pa
     (tmp_path / "tmp").mkdir()
     with begun(tmp_path) as first:
         try:
-            assert wait_for(lambda: agents_of(below(first.pid)) or first.poll() is not None, 60)
+            assert until(lambda: agents_of(below(first.pid)) or first.poll() is not None, 60)
             time.sleep(1.0)
             family = whole_family(first)
             inside = namespaces(family) - namespaces([os.getpid()])
@@ -153,8 +144,8 @@ def test_when_all_are_killed_at_once_the_next_run_takes_away_what_is_left(tmp_pa
             first.communicate(timeout=20)
         finally:
             first.kill()
-    assert wait_for(lambda: not any(lives(pid) for pid in family))
-    assert wait_for(lambda: not inside & everywhere())
+    assert until(lambda: not any(lives(pid) for pid in family))
+    assert until(lambda: not inside & everywhere())
     text = SCENARIO.replace("20s", "300ms")
     (tmp_path / "k.toml").write_text(text)
     (tmp_path / "out/set.json").unlink()

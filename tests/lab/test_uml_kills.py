@@ -14,6 +14,7 @@ from pathlib import Path
 import guests
 import kills
 import pytest
+from waiting import until
 
 from rushhour.files import rooms
 from rushhour.lab import kernel
@@ -45,15 +46,6 @@ def processes(folder: Path) -> dict[int, str]:
             if inside or any(str(folder).encode() in word for word in words[1:]):
                 found[int(entry.name)] = (entry / "comm").read_text().strip()
     return found
-
-
-def until(condition: Callable[[], bool], limit_s: float = 60) -> bool:
-    end = time.monotonic() + limit_s
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def leftovers(folder: Path) -> list[str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import kills
 import pytest
 from beds.net import Namespace
+from waiting import until
 
 from rushhour.errors import HostError
 from rushhour.lab.host.session import Session
@@ -341,8 +342,10 @@ def test_nothing_is_left_when_an_agent_is_killed(bed: Bed, seed: int) -> None:
     time.sleep(dice.random() * 0.3)
     for pid in pids:
         kills.send(pid)
-    until(lambda: bed.queues() == before)
-    until(lambda: not any([*INSTANCES.glob(f"rushhour-*{pid}")] or agents_of(pid) for pid in pids))
+    assert until(lambda: bed.queues() == before), "something is left"
+    assert until(lambda: not any([*INSTANCES.glob(f"rushhour-*{pid}")] or agents_of(pid) for pid in pids)), (
+        "something is left"
+    )
 
 
 def agents_of(pid: int) -> bool:
@@ -350,10 +353,3 @@ def agents_of(pid: int) -> bool:
     said = subprocess.run(["ps", "-o", "pid=,ppid=,stat=", "-A"], capture_output=True, text=True, check=True)
     rows = [line.split() for line in said.stdout.splitlines()]
     return any(str(pid) in row[:2] and not row[2].startswith("Z") for row in rows)
-
-
-def until(holds: Any, patience_s: float = 60.0) -> None:
-    end = time.monotonic() + patience_s
-    while not holds():
-        assert time.monotonic() < end, "something is left"
-        time.sleep(0.05)

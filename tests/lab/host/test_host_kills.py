@@ -6,13 +6,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import kills
 import pytest
 from beds import sshd
 from beds.sshd import Host, Hosts
+from waiting import until
 
 from rushhour.errors import HostError
 from rushhour.lab.host import session as sessions
@@ -55,15 +56,6 @@ def is_gone(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:
         return True
-
-
-def until(holds: Callable[[], bool], patience_s: float = 60) -> bool:
-    deadline = time.monotonic() + patience_s
-    while not holds():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def nothing_left(host: Host) -> bool:

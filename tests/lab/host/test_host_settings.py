@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import kills
 import pytest
 from beds.net import Namespace
+from waiting import until
 
 from rushhour.errors import HostError
 from rushhour.lab.host import settings
@@ -65,15 +66,6 @@ def dump(host: Namespace) -> dict[str, str]:
         told[f"channels of {dev}"] = host.run("ethtool", "-l", dev)
     told["moderation"] = host.run("ethtool", "-c", "tun0")
     return told
-
-
-def until(holds: Callable[[], bool], patience_s: float = 60) -> bool:
-    deadline = time.monotonic() + patience_s
-    while not holds():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.03)
-    return True
 
 
 def processes(host: Namespace, word: str) -> set[int]:

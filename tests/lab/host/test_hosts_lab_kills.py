@@ -15,7 +15,8 @@ import kills
 import pytest
 from beds import sshd
 from beds.path import path
-from test_host_kills import is_gone, nothing_left, parts, until
+from test_host_kills import is_gone, nothing_left, parts
+from waiting import until
 
 from rushhour.record.record import Record
 
