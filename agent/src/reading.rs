@@ -17,7 +17,7 @@ pub mod sojourn;
 pub mod trace;
 mod wire;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
@@ -25,13 +25,13 @@ use std::path::Path;
 
 use crate::error::{Context, Result};
 use crate::kernel::clock::Clock;
-use crate::kernel::netlink::{fetch, Message, Socket};
+use crate::kernel::netlink::{fetch, Message, Socket, AHEAD};
 use crate::kernel::netns::Nodes;
 use crate::kernel::sys::machine::owns_kernel;
 use crate::kernel::sys::together::{Step, Together};
 use crate::kernel::sys::visit::{Moment, Visit};
 use crate::path::Topology;
-use crate::plan::Plan;
+use crate::plan::{Flow, Kind, Plan};
 use crate::reading::found::datagrams::Datagrams;
 use crate::reading::found::Shared;
 use crate::reading::sojourn::Sojourns;
@@ -49,6 +49,8 @@ use wire::Wires;
 const TOTALS_NS: i64 = 1_000_000_000;
 /// Readings that may be left out without a word: one of so many.
 const FEW: u64 = 100;
+/// More flows may bring more sockets between two readings than were provided for.
+const MOST_FLOWS_AHEAD: u32 = 32;
 
 /// Everything that is read at each interval of a run.
 #[derive(Debug)]
@@ -72,6 +74,10 @@ pub struct Sampler<'a> {
     topology: &'a Topology,
     /// For the readings of one instant, in a virtual kernel that has it.
     together: Option<Together>,
+    /// Whether readings to come can be fetched with the next: nothing else is read at their instants, and nobody ends the experiment.
+    looks_ahead: bool,
+    /// What has been fetched and is to be read: for which instants, and the time then.
+    ahead: VecDeque<(i64, i64)>,
     /// Of the readings, where time is real.
     lateness: Option<Spread>,
     made: u64,
@@ -82,6 +88,25 @@ pub struct Sampler<'a> {
 /// would put off the end, and read again and again what has hardly changed.
 fn next_due(at_ns: i64, now_ns: i64, sample_ns: i64) -> i64 {
     (at_ns + sample_ns).max((now_ns.div_euclid(sample_ns) + 1) * sample_ns)
+}
+
+/// This instant and those that follow, to the first at which totals are due, or the end.
+fn instants(at_ns: i64, sample_ns: i64, totals_ns: i64, end_ns: i64) -> impl Iterator<Item = i64> {
+    let more_ns = totals_ns.min(end_ns);
+    let next = move |at_ns: &i64| (*at_ns < more_ns).then(|| (at_ns + sample_ns).min(end_ns));
+    std::iter::successors(Some(at_ns), next)
+}
+
+/// See [`Sampler::looks_ahead`]; what is taken along is not known yet. Classes and connections of several paths are read in parts that
+/// nobody knows beforehand, and where each transaction has a connection of its own there may be any number of sockets.
+fn may_look_ahead(plan: &Plan, found: Option<&Shared>, clock: Clock) -> bool {
+    let one_connection = |flow: &Flow| flow.kind != Kind::Crr;
+    plan.flow_numbers() <= MOST_FLOWS_AHEAD
+        && plan.flows.iter().all(one_connection)
+        && plan.programs.is_empty()
+        && plan.loads.is_empty()
+        && found.is_none()
+        && !clock.is_interruptible()
 }
 
 impl<'a> Sampler<'a> {
@@ -119,6 +144,8 @@ impl<'a> Sampler<'a> {
             datagrams: None,
             topology,
             together: owns_kernel().then(Together::new),
+            looks_ahead: may_look_ahead(plan, found, clock),
+            ahead: VecDeque::new(),
             lateness: None,
             made: 0,
             left_out: 0,
@@ -127,6 +154,7 @@ impl<'a> Sampler<'a> {
 
     /// What is stamped on the way is taken at each reading, too, and what tells of sockets that no flow names.
     pub fn take_along(&mut self, sojourns: Option<Sojourns>, tap: Option<Tap>, datagrams: Option<Datagrams>) {
+        self.looks_ahead &= sojourns.is_none() && tap.is_none() && datagrams.is_none();
         (self.sojourns, self.tap, self.datagrams) = (sojourns, tap, datagrams);
     }
 
@@ -162,7 +190,10 @@ impl<'a> Sampler<'a> {
             if at_ns >= self.duration_ns || self.clock.is_over() {
                 return Ok(());
             }
-            let due_ns = next_due(at_ns, now_ns, self.sample_ns).min(self.duration_ns);
+            let due_ns = match self.ahead.front() {
+                Some((at_ns, _)) => *at_ns,
+                None => next_due(at_ns, now_ns, self.sample_ns).min(self.duration_ns),
+            };
             self.left_out += ((due_ns - at_ns - 1) / self.sample_ns) as u64;
             at_ns = due_ns;
         }
@@ -197,7 +228,7 @@ impl<'a> Sampler<'a> {
             self.wires.read(now_ns)?;
             if let Some(interfaces) = &mut self.interfaces {
                 if let Some(together) = &mut self.together {
-                    fetch(together, Visit::new(), Vec::new(), interfaces.dumps().collect())?;
+                    fetch(together, vec![(Visit::new(), Vec::new())], interfaces.dumps().collect())?;
                 }
                 interfaces.read(self.topology, now_ns)?;
             }
@@ -206,28 +237,59 @@ impl<'a> Sampler<'a> {
     }
 
     /// Waits for the instant and gives the time then. Gives the sign of life, and where it can be had together, what is read at every
-    /// instant.
+    /// instant, and at some that follow.
     fn begin(&mut self, at_ns: i64) -> Result<i64> {
-        let sign = at_ns.to_le_bytes();
-        let Some(together) = &mut self.together else {
+        if self.together.is_none() {
             self.clock.sleep_until(at_ns);
             let now_ns = self.clock.now();
-            self.progress.write_all_at(&sign, 0).context("write the progress file")?;
+            self.progress.write_all_at(&at_ns.to_le_bytes(), 0).context("write the progress file")?;
             return Ok(now_ns);
-        };
-        let due = self.clock.doze(at_ns).map(Moment::of);
-        let (mut now, mut before) = (Moment::of(0), Visit::new());
-        if let Some(due) = &due {
-            before.sleep_until(due);
         }
-        before.clock(&mut now);
+        if self.ahead.is_empty() {
+            self.fetch(at_ns)?;
+        }
+        Ok(self.ahead.pop_front().map_or(at_ns, |(_, now_ns)| now_ns))
+    }
+
+    /// Fetches what is read at an instant and, as far as that is known now, at those behind it.
+    fn fetch(&mut self, at_ns: i64) -> Result<()> {
+        let instants = self.next_instants(at_ns);
+        let Some(together) = &mut self.together else { return Ok(()) };
+        let signs: Vec<[u8; 8]> = instants.iter().map(|at_ns| at_ns.to_le_bytes()).collect();
+        let due: Vec<Option<Moment>> =
+            instants.iter().map(|at_ns| self.clock.doze(*at_ns).map(Moment::of)).collect();
+        let mut now = vec![Moment::of(0); instants.len()];
+        let turns = due.iter().zip(&mut now).zip(&signs).map(|((due, now), sign)| {
+            let mut before = Visit::new();
+            if let Some(due) = due {
+                before.sleep_until(due);
+            }
+            before.clock(now);
+            (before, vec![Step::Write(self.progress.as_fd(), sign)])
+        });
+        let turns = turns.collect();
         let mut dumps: Vec<(&mut Socket, &Message)> = Vec::new();
         dumps.extend(self.sockets.iter_mut().flat_map(Sockets::dumps));
         dumps.extend(self.connections.iter_mut().flat_map(Connections::dumps));
         dumps.extend(self.queues.iter_mut().flat_map(Queues::dumps));
         dumps.extend(self.classes.iter_mut().flat_map(Classes::dumps));
-        fetch(together, before, vec![Step::Write(self.progress.as_fd(), &sign)], dumps)?;
-        Ok(self.clock.since_start(now.ns()))
+        fetch(together, turns, dumps)?;
+        let clock = self.clock;
+        self.ahead
+            .extend(instants.into_iter().zip(now).map(|(at_ns, now)| (at_ns, clock.since_start(now.ns()))));
+        Ok(())
+    }
+
+    /// This instant, and those behind it at which nothing else is read, where dumps are small.
+    fn next_instants(&mut self, at_ns: i64) -> Vec<i64> {
+        let small = |(socket, _): (&mut Socket, &Message)| socket.dumps_are_small();
+        let ahead = self.looks_ahead
+            && self.connections.is_none()
+            && self.classes.is_none()
+            && self.sockets.iter_mut().flat_map(Sockets::dumps).all(small)
+            && self.queues.iter_mut().flat_map(Queues::dumps).all(small);
+        let most = if ahead { AHEAD } else { 1 };
+        instants(at_ns, self.sample_ns, self.next_totals_ns, self.duration_ns).take(most).collect()
     }
 
     /// Writes what is left; gives how many stamps of sojourn times and of datagrams were lost, by their tables where there were to
@@ -284,5 +346,16 @@ mod tests {
         }
         // A clock that is a little early does not repeat a reading.
         assert_eq!(next_due(100, 99, 20), 120);
+    }
+
+    #[test]
+    fn one_looks_ahead_to_the_next_totals_and_to_the_end() {
+        let ahead = |at_ns, totals_ns| instants(at_ns, 20, totals_ns, 110).collect::<Vec<_>>();
+        // Totals are due at the first reading, then at one, between two, never.
+        assert_eq!(ahead(0, 0), [0]);
+        assert_eq!(ahead(20, 60), [20, 40, 60]);
+        assert_eq!(ahead(20, 50), [20, 40, 60]);
+        assert_eq!(ahead(60, 1000), [60, 80, 100, 110]);
+        assert_eq!(ahead(110, 1000), [110]);
     }
 }

@@ -3,21 +3,26 @@
 //! A socket belongs for good to the namespace it was opened in, so one opened inside a node can be used from anywhere.
 
 mod attributes;
+mod dump;
 mod heard;
 mod reply;
+mod room;
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::error::{Context, Error, Result};
 use crate::kernel::netns::Nodes;
 use crate::kernel::sys::socket;
-use crate::kernel::sys::together::{Step, Together};
 use crate::kernel::sys::visit::{Number, Results, Visit};
 
 pub use attributes::{attribute, attributes, u16_at, u32_at, u64_at, Attributes};
+use dump::Fetched;
+pub use dump::{fetch, AHEAD};
 pub use reply::Refusal;
 use reply::{refusal, replies};
+use room::Room;
 
 const HEADER: usize = 16;
 /// What one `send` may carry: half of the default send buffer.
@@ -25,8 +30,6 @@ const BATCH: usize = 1 << 16;
 /// Parts of a dump taken by one call, the end included; the kernel makes a part up to as large as the buffer it goes to.
 const PARTS: usize = 8;
 const PART: usize = 1 << 15;
-/// Parts of a dump that are fetched together with others: of most all, the end included.
-const FETCHED: usize = 2;
 
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
@@ -88,9 +91,11 @@ impl Message {
 pub struct Socket {
     fd: OwnedFd,
     sequence: u32,
-    buffer: Vec<u8>,
-    /// Lengths of the first parts of the dump that [`fetch`] has begun.
-    fetched: Vec<usize>,
+    buffer: Room,
+    /// Dumps that [`fetch`] has begun, the earliest first.
+    fetched: VecDeque<Fetched>,
+    /// What the last dump came to, in bytes; none: more than is fetched at once, or there was none.
+    last_dump: Option<usize>,
 }
 
 /// The calls of a list that open a socket.
@@ -122,8 +127,8 @@ impl Opening {
         for option in self.options {
             results.of(option).context("ask netlink for error texts")?;
         }
-        // Pages of it that nothing is written to cost nothing.
-        Ok(Socket { fd: fd.into(), sequence: 0, buffer: vec![0; PARTS * PART], fetched: Vec::new() })
+        let buffer = Room::take().context("make room for netlink messages")?;
+        Ok(Socket { fd: fd.into(), sequence: 0, buffer, fetched: VecDeque::new(), last_dump: None })
     }
 }
 
@@ -268,81 +273,6 @@ impl Socket {
         })?;
         found.ok_or_else(|| Error::new("topology", format!("there is no device {dev:?}")))
     }
-
-    /// The next request, for a dump.
-    fn next_dump(&mut self, message: &Message) -> Vec<u8> {
-        self.sequence += 1;
-        let mut data = Vec::new();
-        message.append_to(&mut data, NLM_F_DUMP, self.sequence);
-        data
-    }
-
-    /// Asks for all objects of a kind; `visit` gets each one's payload (fixed header, then attributes).
-    pub fn dump(&mut self, message: &Message, mut visit: impl FnMut(&[u8])) -> Result<()> {
-        let mut sizes = std::mem::take(&mut self.fetched);
-        let mut request = sizes.is_empty().then(|| self.next_dump(message));
-        loop {
-            if sizes.is_empty() {
-                let mut visit = Visit::new();
-                if let Some(request) = &request {
-                    visit.send(self.fd.as_fd(), request);
-                    visit.needed();
-                }
-                let parts = socket::receive_ready_after(visit, &self.fd, &mut self.buffer, PART);
-                sizes = parts.context(&message.what)?;
-                request = None;
-            }
-            let parts = self
-                .buffer
-                .chunks_exact(PART)
-                .zip(sizes.drain(..))
-                .flat_map(|(part, size)| replies(&part[..size]));
-            for reply in parts.filter(|reply| reply.sequence == self.sequence) {
-                if reply.kind != NLMSG_ERROR && reply.kind != NLMSG_DONE {
-                    visit(reply.payload);
-                    continue;
-                }
-                return match reply.failure() {
-                    Some(failure) => Err(refusal(&message.what, 0, failure).error),
-                    None => Ok(()),
-                };
-            }
-        }
-    }
-}
-
-/// Begins the dumps by one visit, after the calls of `before` and the steps of `first`: [`Socket::dump`] of the same message then
-/// finds what has come.
-///
-/// # Errors
-/// A step or a request that the kernel refuses.
-pub fn fetch(
-    together: &mut Together,
-    before: Visit<'_>,
-    first: Vec<Step<'_>>,
-    mut dumps: Vec<(&mut Socket, &Message)>,
-) -> Result<()> {
-    let requests: Vec<Vec<u8>> = dumps.iter_mut().map(|(socket, order)| socket.next_dump(order)).collect();
-    let (mut steps, mut found) = (first, Vec::with_capacity(dumps.len()));
-    let begin = steps.len();
-    for ((socket, order), request) in dumps.iter_mut().zip(&requests) {
-        let Socket { fd, buffer, fetched, .. } = &mut **socket;
-        let fd = &*fd;
-        steps.push(Step::Write(fd.as_fd(), request));
-        steps.extend(buffer.chunks_exact_mut(PART).take(FETCHED).map(|part| Step::Read(fd.as_fd(), part)));
-        found.push((fetched, &order.what));
-    }
-    let mut results = together.carry_out_after(before, &mut steps).context("read all at once")?.into_iter();
-    for result in results.by_ref().take(begin) {
-        result.context("write beside what is read")?;
-    }
-    for (fetched, what) in found {
-        results.next().transpose().context(what)?;
-        let parts: Vec<_> = results.by_ref().take(FETCHED).collect();
-        // One that had all in its first part has no second.
-        fetched.extend(parts.into_iter().map_while(io::Result::ok));
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -354,33 +284,6 @@ mod tests {
         let mut socket = Socket::route().expect("a socket");
         assert_eq!(socket.ifindex("lo").ok(), Some(1));
         assert!(socket.ifindex("no such").is_err());
-    }
-
-    #[test]
-    fn dumps_that_are_fetched_together_are_those_asked_for_alone() {
-        Together::both().iter_mut().for_each(fetch_and_ask);
-    }
-
-    fn fetch_and_ask(together: &mut Together) {
-        let orders = [
-            Message::new("list links", libc::RTM_GETLINK, 0, &[0; 16]),
-            Message::new("list addresses", libc::RTM_GETADDR, 0, &[0; 8]),
-        ];
-        let mut sockets = [(); 2].map(|()| Socket::for_dumps(libc::NETLINK_ROUTE).expect("a socket"));
-        let mut kinds = |fetched: bool| {
-            if fetched {
-                fetch(together, Visit::new(), Vec::new(), sockets.iter_mut().zip(&orders).collect())
-                    .expect("fetched");
-            }
-            let mut seen = Vec::new();
-            for (socket, order) in sockets.iter_mut().zip(&orders) {
-                socket.dump(order, |payload| seen.push(u32_at(payload, 4))).expect("a dump");
-            }
-            seen
-        };
-        let alone = kinds(false);
-        assert!(!alone.is_empty());
-        assert_eq!((kinds(true), kinds(true), kinds(false)), (alone.clone(), alone.clone(), alone));
     }
 
     #[test]

@@ -13,6 +13,8 @@ use crate::kernel::sys::mapped::Mapped;
 const MAGIC: &[u8; 8] = b"RUSHRAW1";
 const ALIGN: usize = 64;
 const BUFFER: usize = 1 << 18;
+/// What a buffer begins with: many tables have a header and a few rows.
+const FIRST: usize = 1 << 14;
 /// So much of a buffer is made ready before rows come to it.
 const READY: usize = 1 << 15;
 
@@ -85,12 +87,12 @@ impl TableWriter {
         let path = folder.join(format!("{table}.rh"));
         let file = File::create(&path).context(format_args!("create {}", path.display()))?;
         let header = json!({"table": table, "version": 1, "columns": columns, "notes": notes}).to_string();
-        let mut buffer = Vec::with_capacity(BUFFER);
+        let mut buffer = Vec::with_capacity(FIRST);
         buffer.extend_from_slice(MAGIC);
         buffer.extend_from_slice(&(header.len() as u32).to_le_bytes());
         buffer.extend_from_slice(header.as_bytes());
         buffer.resize(buffer.len().next_multiple_of(ALIGN), 0);
-        Ok(Self { file, buffer, stride, ready: READY })
+        Ok(Self { file, buffer, stride, ready: FIRST })
     }
 
     /// The buffer to append exactly one row to; call [`Self::written`] afterwards.
@@ -110,11 +112,24 @@ impl TableWriter {
             return self.flush();
         }
         if self.buffer.len() + self.stride > self.ready {
-            let next = self.buffer.spare_capacity_mut();
-            machine::have_ready(&next[..READY.min(next.len())]);
-            self.ready += READY;
+            self.make_ready();
         }
         Ok(())
+    }
+
+    /// Room for more rows, its pages at hand.
+    fn make_ready(&mut self) {
+        let begun = self.buffer.len();
+        self.ready = begun + READY;
+        if self.buffer.capacity() >= BUFFER {
+            let next = self.buffer.spare_capacity_mut();
+            machine::have_ready(&next[..READY.min(next.len())]);
+            return;
+        }
+        let mut whole: Vec<u8> = Vec::with_capacity(BUFFER.max(self.ready));
+        machine::have_ready(&whole.spare_capacity_mut()[..self.ready]);
+        whole.extend_from_slice(&self.buffer);
+        self.buffer = whole;
     }
 
     pub fn flush(&mut self) -> Result<()> {
@@ -129,6 +144,31 @@ impl TableWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_has_all_its_rows_however_many_they_are() {
+        let folder = std::env::temp_dir().join(format!("table-rows-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        // None; within what a buffer begins with; beyond; beyond what is made ready; several buffers.
+        for rows in [0, 3, FIRST / 24 + 1, (FIRST + READY) / 24 + 1, 3 * BUFFER / 24] {
+            let columns = [("t_ns", "<i8".to_owned()), ("more", "V16".to_owned())];
+            let mut table = TableWriter::create(&folder, "t", &columns, 24, &json!({})).expect("a table");
+            for row in 0..rows {
+                table.row().extend((row as u64).to_le_bytes());
+                table.row().extend([row as u8; 16]);
+                table.written().expect("written");
+            }
+            table.flush().expect("written");
+            let bytes = fs::read(folder.join("t.rh")).expect("a file");
+            let (begin, stride) = shape(&bytes).expect("a shape");
+            assert_eq!((stride, bytes.len()), (24, begin + 24 * rows));
+            for (number, row) in bytes[begin..].chunks_exact(24).enumerate() {
+                assert_eq!(row[..8], (number as u64).to_le_bytes());
+                assert_eq!(row[8..], [number as u8; 16]);
+            }
+        }
+        fs::remove_dir_all(&folder).expect("removed");
+    }
 
     #[test]
     fn rows_of_several_cpus_come_into_the_order_of_time() {

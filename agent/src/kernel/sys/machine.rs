@@ -28,8 +28,8 @@ pub fn page_size() -> usize {
 /// Where the kernel cannot (before Linux 5.14), they come one by one.
 pub fn have_pages_ready() {
     const STACK: usize = 48 << 10;
-    // What the C library asks for when it begins one.
-    const HEAP: usize = 128 << 10;
+    // Tables, readings, and what is told at the end.
+    const HEAP: usize = 640 << 10;
     extern "C" {
         // By the linker and the C library's start files: the first byte, the end of code, the begin of data, the end of all.
         static __executable_start: u8;
@@ -44,8 +44,24 @@ pub fn have_pages_ready() {
     unsafe {
         ready(&raw const __executable_start as usize..&raw const etext as usize, READ);
         ready(&raw const __data_start as usize..&raw const end as usize, WRITE);
-        let top = libc::sbrk(0) as usize;
-        ready(top - HEAP..top, WRITE);
+        let begin = heap_begins(HEAP);
+        ready(begin..libc::sbrk(0) as usize, WRITE);
+    }
+}
+
+/// Makes the heap larger by about so much at once, and keeps what is given back to it. Gives where it begins, or a little later.
+fn heap_begins(more: usize) -> usize {
+    // Below the size that gets a mapping of its own; two are more than the C library begins with.
+    const PIECE: usize = 100 << 10;
+    // SAFETY: memory that nobody else has, given back at once.
+    unsafe {
+        libc::mallopt(libc::M_TRIM_THRESHOLD, 32 << 20);
+        libc::mallopt(libc::M_TOP_PAD, more as libc::c_int);
+        let pieces = [(); 2].map(|()| std::hint::black_box(libc::malloc(PIECE)));
+        for piece in pieces {
+            libc::free(piece);
+        }
+        pieces[0] as usize
     }
 }
 

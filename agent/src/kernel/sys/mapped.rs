@@ -1,8 +1,9 @@
-//! Files as memory that the kernel can take back at any time: it knows where to read them again.
+//! Memory that is asked of the kernel by itself: files, which it can take back at any time, for it knows where to read them again; and
+//! pages of which those cost nothing that nobody touches.
 
 use std::fs::File;
 use std::io;
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 use std::os::fd::AsRawFd;
 use std::ptr;
 
@@ -21,8 +22,12 @@ impl Mapped {
     pub fn new(file: &File) -> io::Result<Self> {
         let length = usize::try_from(file.metadata()?.len()).map_err(|_| io::ErrorKind::OutOfMemory)?;
         let (read, private) = (libc::PROT_READ, libc::MAP_PRIVATE);
+        Self::map(length, read, private, file.as_raw_fd())
+    }
+
+    fn map(length: usize, allowed: libc::c_int, flags: libc::c_int, file: libc::c_int) -> io::Result<Self> {
         // SAFETY: a new mapping at an address of the kernel's choice.
-        let begin = unsafe { libc::mmap(ptr::null_mut(), length, read, private, file.as_raw_fd(), 0) };
+        let begin = unsafe { libc::mmap(ptr::null_mut(), length, allowed, flags, file, 0) };
         if begin == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
@@ -43,5 +48,54 @@ impl Drop for Mapped {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours, and nobody borrows it any more.
         unsafe { libc::munmap(self.begin, self.length) };
+    }
+}
+
+/// Zeros to be written over. An allocator would write them where it has used memory at hand.
+#[derive(Debug)]
+pub struct Blank(Mapped);
+
+// SAFETY: the mapping belongs to whoever owns this, as a vector's memory does.
+unsafe impl Send for Blank {}
+
+impl Blank {
+    /// At least one byte.
+    ///
+    /// # Errors
+    /// No memory.
+    pub fn new(length: usize) -> io::Result<Self> {
+        let (both, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        Mapped::map(length, both, flags, -1).map(Self)
+    }
+}
+
+impl Deref for Blank {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl DerefMut for Blank {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: the mapping is as long, can be written to, and `self` is borrowed alone.
+        unsafe { std::slice::from_raw_parts_mut(self.0.begin.cast(), self.0.length) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blank_memory_is_zeros_and_keeps_what_is_written() {
+        let mut blank = Blank::new(3 << 12).expect("memory");
+        assert!(blank.len() == 3 << 12 && blank.iter().all(|byte| *byte == 0));
+        blank[1 << 12..].fill(7);
+        let blank = std::thread::spawn(move || blank).join().expect("the same");
+        assert!(
+            blank[..1 << 12].iter().all(|byte| *byte == 0) && blank[1 << 12..].iter().all(|byte| *byte == 7)
+        );
     }
 }

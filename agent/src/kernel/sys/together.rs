@@ -119,52 +119,97 @@ impl Together {
     ///
     /// # Errors
     /// What the kernel refuses altogether; then steps may have been taken.
+    #[cfg(test)]
     pub fn carry_out(&mut self, steps: &mut [Step<'_>]) -> io::Result<Vec<io::Result<usize>>> {
-        self.carry_out_after(Visit::new(), steps)
+        Ok(self.carry_out_in_turn(vec![(Visit::new(), steps)])?.into_iter().flatten().collect())
     }
 
-    /// The same after the calls of a list, of which none is needed, in one visit with them if it takes no more.
+    /// The same for each of several instants: first the calls of its list, of which none is needed, then its steps. All in one visit
+    /// where the steps of all together are as many as one call takes; one list then holds what waits for the instants, too.
     ///
     /// # Errors
     /// What the kernel refuses altogether; then calls and steps may have been carried out.
-    pub fn carry_out_after(
+    pub fn carry_out_in_turn(
         &mut self,
-        mut before: Visit<'_>,
-        steps: &mut [Step<'_>],
-    ) -> io::Result<Vec<io::Result<usize>>> {
-        let Some(context) = &self.context else {
-            before.carry_out()?;
-            return Ok(steps.iter_mut().map(Step::alone).collect());
-        };
-        let mut results = Vec::with_capacity(steps.len());
-        for some in steps.chunks_mut(MOST) {
-            let mut orders: Vec<Order> =
-                some.iter_mut().enumerate().map(|(number, step)| step.order(number)).collect();
-            let mut events = vec![Event::default(); orders.len()];
-            context.submit(std::mem::take(&mut before), &mut orders, &mut events)?;
-            events.sort_unstable_by_key(|event| event.data);
-            results.extend(events.iter().map(|event| {
-                usize::try_from(event.result).map_err(|_| io::Error::from_raw_os_error(-event.result as i32))
-            }));
+        turns: Vec<(Visit<'_>, &mut [Step<'_>])>,
+    ) -> io::Result<Vec<Vec<io::Result<usize>>>> {
+        let all: usize = turns.iter().map(|(_, steps)| steps.len()).sum();
+        match &self.context {
+            Some(context) if all <= MOST => context.submit(turns),
+            context => {
+                turns.into_iter().map(|(before, steps)| one_turn(context.as_ref(), before, steps)).collect()
+            }
         }
-        // Where there were no steps.
-        before.carry_out()?;
-        Ok(results)
+    }
+}
+
+/// The calls, then the steps, however many these are.
+fn one_turn(
+    context: Option<&Context>,
+    before: Visit<'_>,
+    steps: &mut [Step<'_>],
+) -> io::Result<Vec<io::Result<usize>>> {
+    before.carry_out()?;
+    let Some(context) = context else { return Ok(steps.iter_mut().map(Step::alone).collect()) };
+    let mut results = Vec::with_capacity(steps.len());
+    for some in steps.chunks_mut(MOST) {
+        results.extend(context.submit(vec![(Visit::new(), some)])?.into_iter().flatten());
+    }
+    Ok(results)
+}
+
+/// Steps of one turn as the kernel wants them.
+struct Orders(Vec<Order>);
+
+impl Orders {
+    /// Their numbers begin at `from`.
+    fn new(steps: &mut [Step<'_>], from: usize) -> Self {
+        Self(steps.iter_mut().zip(from..).map(|(step, number)| step.order(number)).collect())
+    }
+
+    fn list(&mut self) -> Vec<*mut Order> {
+        self.0.iter_mut().map(ptr::from_mut).collect()
     }
 }
 
 impl Context {
-    /// Comes back when all have ended: nobody else writes to their buffers then.
-    fn submit(&self, mut visit: Visit<'_>, orders: &mut [Order], events: &mut [Event]) -> io::Result<()> {
-        let list: Vec<*mut Order> = orders.iter_mut().map(ptr::from_mut).collect();
-        let count = list.len();
-        // SAFETY: the orders lead to buffers that live until all have ended, which is waited for below.
-        let submit =
-            unsafe { visit.call(libc::SYS_io_submit, &[self.0, count as u64, list.as_ptr() as u64]) };
-        let begun = visit.carry_out()?.of(submit)?;
-        let mut ended = self.ended(&mut events[..begun]);
-        while ended < begun {
-            let (from, rest) = (events[ended..].as_mut_ptr(), (begun - ended) as libc::c_long);
+    /// Carries all out, [`MOST`] steps at most. Comes back when they have ended: nobody else writes to their buffers then.
+    fn submit(&self, turns: Vec<(Visit<'_>, &mut [Step<'_>])>) -> io::Result<Vec<Vec<io::Result<usize>>>> {
+        let (mut visit, mut count, mut submitted) = (Visit::new(), 0, Vec::new());
+        // What the calls lead to stays where it is until all have been carried out.
+        let mut kept = Vec::new();
+        for (before, steps) in turns {
+            let mut orders = Orders::new(steps, count);
+            let (list, size) = (orders.list(), steps.len());
+            visit.append(before);
+            if size > 0 {
+                let arguments = [self.0, size as u64, list.as_ptr() as u64];
+                // SAFETY: the orders lead to buffers that live until all have ended, which is waited for below.
+                submitted.push((unsafe { visit.call(libc::SYS_io_submit, &arguments) }, size));
+            }
+            count += size;
+            kept.push((orders, list));
+        }
+        let results = visit.carry_out()?;
+        let begun =
+            submitted.iter().map(|(call, _)| results.of(*call)).collect::<io::Result<Vec<usize>>>()?;
+        let mut events = vec![Event::default(); count];
+        self.wait(&mut events[..begun.iter().sum()])?;
+        if begun.iter().sum::<usize>() < count {
+            return Err(io::Error::other("io_submit took not all of its list"));
+        }
+        events.sort_unstable_by_key(|event| event.data);
+        let mut ended = events.iter().map(|event| {
+            usize::try_from(event.result).map_err(|_| io::Error::from_raw_os_error(-event.result as i32))
+        });
+        Ok(kept.iter().map(|(orders, _)| ended.by_ref().take(orders.0.len()).collect()).collect())
+    }
+
+    /// Takes so many events, of steps that have begun.
+    fn wait(&self, events: &mut [Event]) -> io::Result<()> {
+        let mut ended = self.ended(events);
+        while ended < events.len() {
+            let (from, rest) = (events[ended..].as_mut_ptr(), (events.len() - ended) as libc::c_long);
             let none = ptr::null::<libc::timespec>();
             // SAFETY: so many events fit.
             let more = unsafe { libc::syscall(libc::SYS_io_getevents, self.0, rest, rest, from, none) };
@@ -173,9 +218,6 @@ impl Context {
                 Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {}
                 Err(cause) => return Err(cause),
             }
-        }
-        if begun < count {
-            return Err(io::Error::other("io_submit took not all of its list"));
         }
         Ok(())
     }
@@ -252,6 +294,31 @@ mod tests {
             assert_eq!(moved, [3, 2, 3, 2], "{round}");
         }
         assert_eq!((&buffers[1][..3], &buffers[2][..2]), (b"abc".as_slice(), b"de".as_slice()));
+    }
+
+    #[test]
+    fn each_turn_has_its_calls_and_then_its_steps() {
+        Together::both().iter_mut().for_each(take_turns);
+    }
+
+    fn take_turns(together: &mut Together) {
+        let (one, other) = pair();
+        let texts = [b"ab".as_slice(), b"cde", b"f"];
+        let mut calls = [[0; 4]; 3];
+        let mut steps: Vec<[Step<'_>; 1]> =
+            texts.iter().map(|text| [Step::Write(one.as_fd(), text)]).collect();
+        // Each turn takes what the turn before has sent, the first nothing.
+        let turns = steps.iter_mut().zip(&mut calls).map(|(steps, call)| {
+            let mut before = Visit::new();
+            before.receive(other.as_fd(), call);
+            (before, steps.as_mut_slice())
+        });
+        let results = together.carry_out_in_turn(turns.collect()).expect("carried out");
+        let moved: Vec<Vec<usize>> =
+            results.into_iter().map(|turn| turn.into_iter().flatten().collect()).collect();
+        assert_eq!(moved, [[2], [3], [1]]);
+        assert_eq!((&calls[1][..2], &calls[2][..3]), (b"ab".as_slice(), b"cde".as_slice()));
+        assert_eq!(calls[0], [0; 4]);
     }
 
     #[test]

@@ -226,6 +226,19 @@ impl<'a> Visit<'a> {
         self.add(libc::SYS_clock_gettime, None, &[libc::CLOCK_MONOTONIC as u64, &raw mut now.0 as u64])
     }
 
+    /// Puts the calls of another list behind these.
+    pub fn append(&mut self, other: Self) {
+        let behind = self.calls.len() as i32;
+        self.calls.extend(other.calls.into_iter().map(|call| Call {
+            after: if call.after < 0 { call.after } else { call.after + behind },
+            ..call
+        }));
+        self.opens.extend(other.opens);
+        self.paths.extend(other.paths);
+        self.broken = self.broken.take().or(other.broken);
+        self.alone |= other.alone;
+    }
+
     /// # Safety
     /// What the arguments lead to is the call's own for as long as the list is borrowed, and it is none that changes what registers mean.
     pub(super) unsafe fn call(&mut self, number: libc::c_long, arguments: &[u64]) -> Number {
