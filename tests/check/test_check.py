@@ -106,7 +106,7 @@ def complaining(guilty: set[str], among: tuple[str, ...] = CELLS) -> FakeLab:
         value = image.split("return ")[1].split(";")[0]
         if "CONFIG_KASAN=y" in image and value in guilty and cc in among:
             raise GuestError(
-                "the kernel complains, 1.5 s after its start: BUG: KASAN: slab-out-of-bounds\n"
+                "the kernel complains, 1.5 s after the experiment began: BUG: KASAN: slab-out-of-bounds\n"
                 "    BUG: KASAN: slab-out-of-bounds\n    Call Trace:\n"
                 "     [<60259c58>] kasan_report+0xc8/0x110\n     [<6069a064>] tcp_ack+0xbe4/0x1f30\n"
                 + "".join(f"     [<6069a064>] f{n}+0x1/0x2\n" for n in range(20))
@@ -229,8 +229,11 @@ def test_a_change_with_which_the_kernel_does_not_start_is_told_in_the_kernels_wo
     assert (found["verdict"], found["exit"]) == ("broken", 1)
     assert found["sentence"] == "It does not start: Kernel panic - not syncing: x."
     assert found["commits"][0]["starts"] is False
-    complaint = {**found["commits"][0], "reason": "the kernel complains, 0.1 s after its start: WARNING: x"}
-    assert sentence(complaint) == "It complains 0.1 s after its start: WARNING: x."
+    complaint = {
+        **found["commits"][0],
+        "reason": "the kernel complains, 0.1 s after the experiment began: WARNING: x",
+    }
+    assert sentence(complaint) == "It complains 0.1 s after the experiment began: WARNING: x."
     # It is not kept: the base alone is.
     assert [one.name for one in kernels.installed()] == [f"check-{git(tree, 'rev-parse', 'HEAD')[:12]}"]
     # Where the base does not run either, nobody knows.

@@ -52,8 +52,8 @@ def found(tmp_path: Path, text: str) -> list[splats.Splat]:
 
 def test_a_kernel_that_is_well_says_nothing(tmp_path: Path) -> None:
     assert found(tmp_path, QUIET) == []
-    splats.check(tmp_path / "console", "here")
-    splats.check(tmp_path / "none", "here")
+    splats.check(tmp_path / "console", "here", begun_s=0.0)
+    splats.check(tmp_path / "none", "here", begun_s=0.0)
 
 
 def test_a_use_after_free_with_its_instant_and_its_own_words(tmp_path: Path) -> None:
@@ -166,12 +166,18 @@ def test_each_leak_is_a_complaint_and_their_number_none(tmp_path: Path) -> None:
 def test_a_run_is_refused_with_the_first_one(tmp_path: Path) -> None:
     found(tmp_path, KASAN + REFERENCES)
     with pytest.raises(
-        GuestError, match=r"complains, 1\.234567 s after its start: BUG: KASAN: .*, and 1 more"
+        GuestError, match=r"complains, 0\.234567 s after the experiment began: BUG: KASAN: .*, and 1 more"
     ) as told:
-        splats.check(tmp_path / "console", "debian-6.12, seed 1")
+        splats.check(tmp_path / "console", "debian-6.12, seed 1", begun_s=1.0)
     assert "Read of size 4" in told.value.message
     assert told.value.where == "debian-6.12, seed 1"
     assert not told.value.hangs
+
+
+def test_what_comes_before_the_experiment_has_no_instant_of_it(tmp_path: Path) -> None:
+    found(tmp_path, KASAN)
+    with pytest.raises(GuestError, match=r"the kernel complains, while the network is set up: BUG: KASAN: "):
+        splats.check(tmp_path / "console", "debian-6.12, seed 1", begun_s=64.0)
 
 
 def test_what_a_kernel_says_cannot_reach_the_terminal(tmp_path: Path) -> None:

@@ -64,8 +64,13 @@ def splats(console: Path) -> list[Splat]:
     return [*_found(text)] if _TITLE.search(text) else []
 
 
-def check(console: Path, where: str) -> None:
+def check(console: Path, where: str, begun_s: float) -> None:
     """Refuse the run of a kernel that complained.
+
+    Args:
+        console: What it said.
+        where: The run.
+        begun_s: When the experiment began, in seconds since the kernel's start.
 
     Raises:
         GuestError: it did, with the first complaint in its own words.
@@ -76,8 +81,12 @@ def check(console: Path, where: str) -> None:
     first = found[0]
     more = f", and {len(found) - 1} more" if len(found) > 1 else ""
     lines = "\n".join(f"    {line}" for line in first.lines)
+    begun = first.at_s >= begun_s
+    when = (
+        f"{first.at_s - begun_s:.6f} s after the experiment began" if begun else "while the network is set up"
+    )
     raise GuestError(
-        f"the kernel complains, {first.at_s:.6f} s after its start: {first.title}{more}\n{lines}",
+        f"the kernel complains, {when}: {first.title}{more}\n{lines}",
         where=where,
         hint="the same cell, kernel and seed show it each time; if the kernel is yours, this is its bug",
     )

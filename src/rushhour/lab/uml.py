@@ -6,6 +6,7 @@ its environment, its clock. What differs from run to run is the plan, and the se
 
 from __future__ import annotations
 
+import math
 import platform
 from dataclasses import replace
 from functools import cache
@@ -101,8 +102,8 @@ class UmlLab:
                     raise CancelledError("stopped", where=where)
                 if ending.reason == "stall" and job.plan.programs and sandbox.begun:
                     raise spinning([program.name for program in job.plan.programs], where)
-                _result(ending, sandbox, where, job.kernel)
-                splats.check(sandbox.console, where)
+                begun_s = _result(ending, sandbox, where, job.kernel)
+                splats.check(sandbox.console, where, begun_s)
                 counts.pack(sandbox.out)
                 sandbox.console.rename(sandbox.out / "console.log")
                 (sandbox.out / "progress").unlink(missing_ok=True)
@@ -164,10 +165,15 @@ def _require_programs(plan: PlanFile, roots: Sequence[Path]) -> None:
             root.require(roots[names.index(program.root)], program.command[0], program.root)
 
 
-def _result(ending: Ending, sandbox: Sandbox, where: str, kernel: Tested) -> None:
-    """Raise what a run's end deserves; of what this kernel lacks, say which one has it."""
+def _result(ending: Ending, sandbox: Sandbox, where: str, kernel: Tested) -> float:
+    """Raise what a run's end deserves; of what this kernel lacks, say which one has it.
+
+    Returns:
+        When the experiment began, in seconds since the kernel's start.
+    """
     try:
-        result_of(ending, sandbox, where)
+        start_ns = result_of(ending, sandbox, where).get("start_clock_ns")
+        return start_ns / 1e9 if isinstance(start_ns, int) else math.inf
     except UnsupportedError as fault:
         source = kernel.origin().get("source") if isinstance(kernel, Kernel) else None
         fault.hint = " ".join(filter(None, [fault.hint, elsewhere(fault.message, str(source or "SOURCE"))]))
