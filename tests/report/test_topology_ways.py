@@ -60,6 +60,24 @@ def test_what_slanted_lines_do_stands_on_their_outer_sides(tmp_path: Path) -> No
     assert at["over"] < at["under"]
 
 
+def test_a_link_says_when_no_route_leads_over_it(tmp_path: Path) -> None:
+    def drawn(name: str, *changes: tuple[int, float], key: str = "route") -> str:
+        listed = [{"t_ns": t * 10**9, "end": 0, "key": key, "value": value} for t, value in changes]
+        links = [{"ends": [{"node": "a"}, {"node": "b"}]}]
+        nodes = [{"name": one, "forward": True} for one in "ab"]
+        plan = {"nodes": nodes, "links": links, "changes": listed}
+        flow = make.flow(ends=[0], reverse_ends=[1], bottleneck_end=0)
+        record = make.record(tmp_path / name, flows=[flow], ends=[make.end(0, "a → b", node="a")], plan=plan)
+        return topology_svg(record)
+
+    assert "no route" not in drawn("never")
+    assert "no route" not in drawn("rate", (1, 0.0), key="rate")
+    assert "no route from 1 s to 4 s<" in drawn("once", (1, 0.0), (4, 1.0))
+    assert "no route from 1 s to 2 s and from 3 s on<" in drawn("on", (1, 0.0), (2, 1.0), (3, 0.0))
+    often = [(2 * n + down, float(down)) for n in range(3) for down in (0, 1)]
+    assert "no route 3 times<" in drawn("often", *often)
+
+
 def test_a_plan_without_links_or_names_has_no_drawing(tmp_path: Path) -> None:
     # Those of machines have none; a damaged one may lack any of these.
     planned = {"nodes": [{"name": "left"}], "links": [{"ends": [{"node": "left"}]}, {"ends": []}]}

@@ -11,7 +11,7 @@ from rushhour.quantities.words import quantity
 from rushhour.record import courses
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rushhour.record.context import End
     from rushhour.record.record import Record
@@ -44,7 +44,7 @@ def topology_svg(record: Record) -> str:
     limiting = {end for flow in record.context.flows.values() for end in flow.bottleneck_ends}
     drawn = [(places[a], places[b], ends) for (a, b), ends in links.items() if a in places and b in places]
     parts = [_link(a, b, any(end.end in limiting for cable in ends for end in cable)) for a, b, ends in drawn]
-    parts += _labels(drawn)
+    parts += _labels(drawn, _withdrawn(record))
     parts += [_box(node) for node in places.values()]
     parts += [
         f'<text class="t-more" x="{x:.0f}" y="{height - 6}">and {count} more</text>' for x, count in hidden
@@ -146,9 +146,35 @@ def _places(
     return places, hidden
 
 
-def _said_of_all(cables: list[list[End]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _withdrawn(record: Record) -> dict[int, str]:
+    """By end when its node has no route over it, in words."""
+    spans: dict[int, list[tuple[int, int | None]]] = defaultdict(list)
+    for change in record.plan.changes:
+        if change.key != "route":
+            continue
+        if not change.value:
+            spans[change.end].append((change.t_ns, None))
+        elif spans[change.end]:
+            spans[change.end][-1] = (spans[change.end][-1][0], change.t_ns)
+    return {end: _spans(found) for end, found in spans.items() if found}
+
+
+def _spans(spans: list[tuple[int, int | None]]) -> str:
+    if len(spans) > 2:
+        return f"no route {len(spans)} times"
+    said = [
+        f"from {quantity(begin / 1e3, 'µs')} "
+        + ("on" if done is None else f"to {quantity(done / 1e3, 'µs')}")
+        for begin, done in spans
+    ]
+    return f"no route {' and '.join(said)}"
+
+
+def _said_of_all(
+    cables: list[list[End]], withdrawn: Mapping[int, str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What stands beside a link; of several cables that are alike how many they are, else what each does."""
-    texts = list(dict.fromkeys(_said(ends) for ends in cables))
+    texts = list(dict.fromkeys(_said(ends, withdrawn) for ends in cables))
     if len(texts) > 1:
         return tuple(" · ".join((*above, *below)) for above, below in texts), ()
     above, below = texts[0]
@@ -157,13 +183,14 @@ def _said_of_all(cables: list[list[End]]) -> tuple[tuple[str, ...], tuple[str, .
     return above, below
 
 
-def _said(ends: list[End]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What stands above a link, rate and queue, and below it, delay and loss."""
+def _said(ends: list[End], withdrawn: Mapping[int, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What stands above a link, rate and queue, and below it, delay and loss, and when no route leads over it."""
     shaped = [end for end in ends if end.rate_bps]
     above = [_between(end, "rate_bps", 1.0, "bit/s") for end in shaped]
     above += [f"{end.queue or ''} {_buffer(end)}".strip() for end in shaped if end.queue or _buffer(end)]
     below = [_between(end, "delay_ns", 1e-3, "µs") for end in ends if end.delay_ns]
     below += [f"loss {_between(end, 'loss', 100.0, '%')}" for end in ends if end.loss]
+    below += [withdrawn[end.end] for end in ends if end.end in withdrawn]
     return tuple(above), tuple(below)
 
 
@@ -189,13 +216,13 @@ def _sides(a: _Node, b: _Node) -> tuple[float, float]:
     return (a.x + a.half, b.x - b.half) if a.x < b.x else (a.x, b.x)
 
 
-def _labels(drawn: list[tuple[_Node, _Node, list[list[End]]]]) -> list[str]:
+def _labels(drawn: list[tuple[_Node, _Node, list[list[End]]]], withdrawn: Mapping[int, str]) -> list[str]:
     """What links do, beside the first of those that do the same between the same columns."""
     alike: dict[tuple[float, float, tuple[tuple[str, ...], ...]], list[tuple[_Node, _Node]]] = defaultdict(
         list
     )
     for a, b, ends in drawn:
-        alike[a.x, b.x, _said_of_all(ends)].append((a, b))
+        alike[a.x, b.x, _said_of_all(ends, withdrawn)].append((a, b))
     heights = [node.y for a, b, _ in drawn for node in (a, b)]
     middle = (min(heights, default=0) + max(heights, default=0)) / 2
     parts = []
