@@ -184,7 +184,7 @@ def _said_of_all(
 
 
 def _said(ends: list[End], withdrawn: Mapping[int, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What stands above a link, rate and queue, and below it, delay and loss, and when no route leads over it."""
+    """Above a link: its rate and queue. Below it: delay, loss, and when no route leads over it."""
     shaped = [end for end in ends if end.rate_bps]
     above = [_between(end, "rate_bps", 1.0, "bit/s") for end in shaped]
     above += [f"{end.queue or ''} {_buffer(end)}".strip() for end in shaped if end.queue or _buffer(end)]
