@@ -42,6 +42,10 @@ class Cluster:
         said = json.loads(self.at.run("curl", "-sf", f"http://127.0.0.1:{PORT}/{path}"))
         return [one["metadata"]["name"] for one in said["items"]]
 
+    def remove(self, path: str) -> None:
+        """Take an object of its API away."""
+        self.at.run("curl", "-sf", "-X", "DELETE", f"http://127.0.0.1:{PORT}/{path}")
+
 
 @contextmanager
 def kubernetes(folder: Path, own: Mapping[str, str], *images: str) -> Iterator[Cluster]:

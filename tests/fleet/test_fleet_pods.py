@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from beds.kube.node import SLOW
 from beds.kubernetes import IMAGE, Cluster, kubernetes
 from furnished import furnish
 from waiting import until
@@ -102,6 +103,36 @@ def test_an_image_that_cannot_be_pulled_is_told_and_not_waited_for(cluster: Clus
     assert "ImagePullBackOff" in said
     assert "Traceback" not in said
     assert "never awaited" not in said
+    assert until(lambda: nothing_is_left(cluster), 120)
+
+
+def waits(cluster: Cluster, place: Path, out: str) -> subprocess.Popen[str]:
+    """A command that waits for a pod whose image comes slowly, and has said so."""
+    command = begin(cluster, place, "short.toml", out, IMAGE=SLOW)
+    said = iter(command.stderr or ())
+    assert any("waits: ContainerCreating" in line for line in said)
+    return command
+
+
+def test_an_interrupt_ends_pods_that_have_not_started(cluster: Cluster, place: Path) -> None:
+    with waits(cluster, place, "slow") as command:
+        command.send_signal(signal.SIGINT)
+        _, said = command.communicate(timeout=120)
+    assert command.returncode == 130, said
+    assert "Traceback" not in said
+    assert until(lambda: nothing_is_left(cluster), 120)
+
+
+def test_a_cluster_that_somebody_takes_away_while_it_starts_is_not_waited_for(
+    cluster: Cluster, place: Path
+) -> None:
+    with waits(cluster, place, "taken") as command:
+        (name,) = cluster.names("apis/kubernetes.dask.org/v1/daskclusters")
+        cluster.remove(f"apis/kubernetes.dask.org/v1/namespaces/default/daskclusters/{name}")
+        _, said = command.communicate(timeout=120)
+    assert command.returncode == 2, said
+    assert f"somebody took the cluster {name} away while it started" in said
+    assert "Traceback" not in said
     assert until(lambda: nothing_is_left(cluster), 120)
 
 

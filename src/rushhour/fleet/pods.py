@@ -29,6 +29,7 @@ _HOPELESS = frozenset(
     {"CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "ErrImageNeverPull",
      "ImagePullBackOff", "InvalidImageName", "RunContainerError"}
 )  # fmt: skip
+_CLUSTERS = "daskclusters.kubernetes.dask.org"
 _LOOK_S = 1.0
 _LAST_LINES = 5
 _LOGS_S = 10
@@ -88,8 +89,13 @@ async def _begin(made: list[KubeCluster], count: int, loop: Any, tell: Tell) -> 
     made.append(cluster)
     starting = asyncio.ensure_future(cluster)
     told: set[str] = set()
+    made_there = False
     try:
         while not (await asyncio.wait([starting], timeout=_LOOK_S))[0]:
+            there = await _is_there(cluster)
+            if made_there and not there:
+                raise FleetError(f"somebody took the cluster {cluster.name} away while it started")
+            made_there = there
             for reason in await _waiting(cluster) - told:
                 told.add(reason)
                 tell(reason)
@@ -97,6 +103,12 @@ async def _begin(made: list[KubeCluster], count: int, loop: Any, tell: Tell) -> 
         starting.cancel()
     await starting
     return str(cluster.scheduler_address)
+
+
+async def _is_there(cluster: KubeCluster) -> bool:
+    """Whether Kubernetes has the cluster's own object, which its start only waits for."""
+    namespace = cluster.namespace or kr8s.ALL
+    return any([one.name == cluster.name async for one in kr8s.asyncio.get(_CLUSTERS, namespace=namespace)])
 
 
 async def _waiting(cluster: KubeCluster) -> set[str]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from beds.kube.api import Object, Store
 
+# One that is being pulled, for ever.
+SLOW = "registry.example/slow"
 # What an image brings: the programs of Dask, by their modules.
 PROGRAMS = {"dask-scheduler": "distributed.cli.dask_scheduler", "dask-worker": "distributed.cli.dask_worker"}
 _AGAIN_S = 1.0
@@ -78,6 +80,9 @@ class Node:
     async def _life(self, pod: Object) -> None:
         """A pod from its image to its end; started again when its process ends."""
         (container,) = pod["spec"]["containers"]
+        if container["image"] == SLOW:
+            await self._say(pod, "Pending", waiting="ContainerCreating")
+            return
         if container["image"] not in (self.folder / "images.txt").read_text().split():
             await self._say(pod, "Pending", waiting="ImagePullBackOff")
             return
