@@ -17,7 +17,7 @@ from rushhour.cli import cli
 from rushhour.errors import KernelError, LabError
 from rushhour.lab import boot
 from rushhour.lab import kernel as kernels
-from rushhour.lab.kernel import given, process, sources, store, training, variant
+from rushhour.lab.kernel import given, objects, process, sources, store, training, variant
 from rushhour.lab.kernel.training import cells, notes, profile
 from rushhour.record import counts
 
@@ -251,22 +251,15 @@ def test_symbols_are_those_of_the_trained_image(cell: None, spec: str) -> None:
     assert build_plain(spec, files=["symbols"]).identity["image_sha256"] == plain.identity["image_sha256"]
 
 
-def test_what_begins_with_a_trained_build_begins_with_its_plain_objects(
-    cell: None, spec: str, tmp_path: Path
-) -> None:
-    trained = train(spec)
-    place = store.cache("build", str(trained.origin()["key"]))
-    assert (place / "plain" / OBJECT).is_file()
-    plain = build_plain(spec)
+def test_a_trained_build_leaves_the_plain_one_to_who_goes_on_from_it(cell: None, spec: str) -> None:
+    """Mutants link its objects again, and `check` begins with them."""
+    place = store.cache("build", str(train(spec).origin()["key"]))
+    left, linked = (place / OBJECT).read_bytes(), (place / "linux").read_bytes()
     assert not (place / "plain").exists()
     assert not list(place.glob("profile-*"))
-    object_of_plain = (place / OBJECT).read_bytes()
-    train(spec, from_nothing=True)
-    assert (place / OBJECT).read_bytes() != object_of_plain
-    training.put_back(place)
-    assert (place / OBJECT).read_bytes() == object_of_plain
-    assert not (place / "linux").exists()
-    assert plain.id
+    assert (place / objects.BUILT).is_file()
+    build_plain(spec, from_nothing=True)
+    assert ((place / OBJECT).read_bytes(), (place / "linux").read_bytes()) == (left, linked)
 
 
 @pytest.mark.parametrize("fault", [LabError("no run was possible"), KernelError("nothing was counted")])
@@ -348,7 +341,11 @@ def test_the_programs_profile_needs_no_cell_and_gives_the_image_that_was_trained
     built = train(spec)
     assert built.image.read_bytes() == image
     assert built.identity == identity
+    place = store.cache("build", str(built.origin()["key"]))
+    left = (place / OBJECT).read_bytes()
+    assert not list(place.glob("profile-*"))
     assert build_plain(spec).image.read_bytes() != image
+    assert (place / OBJECT).read_bytes() == left
 
 
 @pytest.mark.parametrize(("version", "source"), [(GCC_13, ""), (GCC_11, ""), (GCC_12, "another")])

@@ -206,12 +206,13 @@ def _make(found: sources.Source, wanted: training.Wanted, held: _Held, asked: _A
         made = make.compile(_counter(place, tell), training.ready(make, wanted))
     again.keep()
     trained = training.train(make, wanted, tell)
-    if not trained.objects:
-        (place / objects.BUILT).touch()
     files = {**image.stripped(place, log), "config": place / ".config", "build.log": log, **trained.files}
     if found.given and found.given.counts:
         files[coverage.NOTES] = coverage.kept(tree, place)
     identity = _identity(str(asked.name), found, place, files[image.IMAGE], lacking) | trained.facts
+    if trained.files:
+        training.leave_plain(make, tell)
+    (place / objects.BUILT).touch()
     notes = _notes(found, tree, log)
     origin: dict[str, object] = {
         "source": found.spec,

@@ -253,6 +253,14 @@ def keep_plain(place: Path) -> None:
                 shutil.copy2(path, kept)
 
 
+def leave_plain(making: Make, tell: Callable[[Step], None]) -> None:
+    """Make a build directory the plain kernel's again, for whoever compiles or links in it next."""
+    put_back(making.place)
+    making.compile(_told(tell, "compiling as without a profile"))
+    for folder in making.place.glob(f"{_FOLDER}-*"):
+        shutil.rmtree(folder)
+
+
 def put_back(place: Path) -> None:
     """Make the objects of a build directory plain ones again where they were kept; make then links anew."""
     kept = place / _PLAIN
