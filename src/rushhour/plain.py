@@ -53,6 +53,12 @@ def indented(text: str) -> str:
     return re.sub(r"\n(?! )", "\n  ", text)
 
 
+def slug(text: str, most: int = 60) -> str:
+    """A text as a part of a file's name: its plain letters and digits, at most so many; may be empty."""
+    words = re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.")
+    return words[:most].rstrip("-.")
+
+
 def cell(text: str) -> str:
     """A text for a CSV cell; one that a spreadsheet would evaluate gets an apostrophe in front."""
     return f"'{text}" if text.startswith(_FORMULA) else text

@@ -30,6 +30,9 @@ def test_every_commit_of_a_series_is_judged_against_the_one_before(tree: Path) -
     # What came before the mended commit cannot run, so it is judged against the last that does.
     assert words[3] == ("mended", "same")
     assert words[4][0] == "what is not committed yet"
+    slower = found["commits"][1]["commit"]
+    assert [one.get("against") for one in found["commits"]] == [None, None, None, slower, None]
+    assert f" It is judged against {slower[:12]}: " in found["commits"][3]["sentence"]
     assert found["exit"] == 1
     assert "nonsense" in found["commits"][2]["sentence"]
     assert "Tested-by" not in mail(found, "A <a@example.org>")
@@ -115,3 +118,29 @@ def test_a_file_that_git_ignores_is_named_where_the_build_asks_for_it(tree: Path
     assert found["sentence"].endswith(
         " two.c is here, but git ignores it (git add --force), or it is not committed."
     )
+
+
+def test_folders_of_a_series_say_which_commit_it_is(tree: Path) -> None:
+    base = git(tree, "rev-parse", "HEAD")
+    subject = "tcp: one/two: *slower*, as it was before the long change of 2019"
+    one = commit(tree, subject, one__c=BODY.format(80))
+    commit(tree, "document it", README="x")
+    other = commit(tree, "äöü", one__c=BODY.format(91))
+    found = judged(tree, base)
+    reports = [Path(each["report"]).parent.name for each in found["commits"] if "report" in each]
+    assert reports == [f"01-tcp-one-two-slower-as-it-was-before-the-{one[:12]}", f"03-{other[:12]}"]
+    assert Path(found["commits"][0]["report"]).is_file()
+    alone = judged(tree, "HEAD~1")
+    assert Path(alone["commits"][0]["report"]).parent.name == other[:12]
+
+
+def test_what_only_takes_back_a_commit_that_does_not_build_differs_in_nothing(tree: Path) -> None:
+    base = git(tree, "rev-parse", "HEAD")
+    good = commit(tree, "faster", one__c=BODY.format(91))
+    commit(tree, "does not build", one__c="int one = nonsense;\n")
+    commit(tree, "builds again", one__c=BODY.format(91))
+    commit(tree, "empty")
+    found = judged(tree, base)
+    mended, empty = (one["sentence"] for one in found["commits"][2:])
+    assert mended.startswith(f"Same: nothing differs. It is judged against {good[:12]}: ")
+    assert empty == "Same: nothing differs from the commit before."

@@ -8,7 +8,8 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rushhour.check import complaints, steps, telling
+from rushhour import plain
+from rushhour.check import complaints, steps, telling, whole
 from rushhour.check.change import Change, between
 from rushhour.check.reach import Reach, holds, is_silent, reach
 from rushhour.check.same import compiles_to_the_same
@@ -48,6 +49,7 @@ BROKEN = 1
 UNTOLD = 3
 """Exit code where nothing executes the change: the runs cannot tell."""
 _MOST_KEPT = 24  # kernels of 13 MB each
+_MOST_OF_SUBJECT = 40  # of the letters in a folder's name
 
 
 @dataclass(frozen=True)
@@ -124,21 +126,21 @@ def check(
     _begin(folder)
     commits: list[dict[str, Any]] = []
     before = pairs[0][0]
-    for _, after in pairs:
-        commits.append(going.judge(before, after))
+    for parent, after in pairs:
+        commits.append(going.judge(before, after, parent))
         if (
             commits[-1]["verdict"] != "broken"
         ):  # what follows a commit that does not build, or start, is judged without it
             before = after
     # The next check is most likely of the same series, with another end.
     going.clear({pairs[0][0], *(after for _, after in pairs[-_MOST_KEPT:])})
-    worst = telling.deciding(commits)
+    worst = whole.deciding(commits)
     document: dict[str, Any] = {
         "format": FORMAT, "rushhour": __version__, "made": clock.stamped(), "tree": Path(tree).resolve().name,
         "base": pairs[0][0], "verdict": worst["verdict"], "exit": worst["exit"],
         "elapsed_s": round(clock.monotonic() - begin, 1), "commits": commits,
     }  # fmt: skip
-    document["sentence"] = telling.whole(document)
+    document["sentence"] = whole.sentence(commits)
     write_json(folder / "check.json", document)
     return {"folder": str(folder), **document}
 
@@ -178,6 +180,7 @@ class _Going:
     dead: set[str] = field(default_factory=set)
     images: dict[str, str] = field(default_factory=dict)
     judged: list[str] = field(default_factory=list)
+    subject: str = ""
 
     def find_scripts(self) -> None:
         """Look for packetdrill's scripts and its program, if scripts were named: before anything is built."""
@@ -187,23 +190,26 @@ class _Going:
                 asked.scripts, asked.binary, asked.source, jobs=asked.jobs, tell=self.tell
             )
 
-    def judge(self, before: str, after: str) -> dict[str, Any]:
-        """Build, choose, compare: what is said of a commit."""
+    def judge(self, before: str, after: str, parent: str) -> dict[str, Any]:
+        """Build, choose, compare: what is said of a commit, against one that may not be its parent."""
         begin = clock.monotonic()
+        self.judged += [before] if not self.judged else []
         self.tell("")
         change = between(self.where.place, before, after)
         reached = self._reach(change)
+        self.subject = steps.subject(self.where.place, after)
         found: dict[str, Any] = {
-            "commit": after, "subject": steps.subject(self.where.place, after),
+            "commit": after, "subject": self.subject,
             "change": telling.differing(change, reached),
         }  # fmt: skip
+        if before != parent:
+            found["against"] = before
         self.note(f"{after[:12]} {found['subject']}")
         for line in telling.files(found["change"]):
             self.note(f"  {line}")
         found |= self._found(change, reached)
         if change in self.told and self.told[change].warnings:
             found["warnings"] = [*self.told[change].warnings]
-        self.judged += [before] if not self.judged else []
         if earlier := steps.restored(self.where.place, change, self.judged, self.images):
             found["restores"] = earlier
         self.judged.append(after)
@@ -303,7 +309,7 @@ class _Going:
         self, base: Kernel, candidate: Kernel, reached: Reach, *, watched: bool = False, into: str = ""
     ) -> dict[str, Any]:
         self.tell("")
-        folder = self.folder / (into or candidate.name).removeprefix(PREFIX)
+        folder = self._into(into or candidate.name)
         made = compare(
             base.name, candidate.name, scenarios=self.options.scenarios or [SUITE],
             quick=not self.options.whole, stop=not (self.options.all or watched), first=reached.first,
@@ -342,9 +348,16 @@ class _Going:
             base, candidate, lambda one: self.tell(f"packetdrill: script {next(done)}, {one.name}")
         )
         self.tell("")
-        folder = self.folder / candidate.name.removeprefix(PREFIX)
+        folder = self._into(candidate.name)
         keep(folder, made.document, made.report, made.changes, ())
         return telling.scripts(made)
+
+    def _into(self, name: str) -> Path:
+        """Where a comparison goes; of a series people look for a number and a subject, not for a hash."""
+        parts = [name.removeprefix(PREFIX)]
+        if self.several:
+            parts = [f"{len(self.judged):02d}", plain.slug(self.subject, _MOST_OF_SUBJECT), *parts]
+        return self.folder / "-".join(filter(None, parts))
 
     def _build(self, commit: str, sanitizers: tuple[str, ...] = ()) -> Kernel:
         name = f"{PREFIX}{'-'.join([commit[:12], *sanitizers])}"

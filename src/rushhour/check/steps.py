@@ -139,7 +139,7 @@ def restored(
     """
     paths = [f":(literal){one.path}" for one in change.files]
     parts: list[dict[str, Any]] = []
-    for earlier in judged:
+    for earlier in judged if change.files else ():  # what changes nothing goes nowhere
         if earlier == change.base or _is_one(images, earlier, change.base):
             continue
         rest = git.ask(repository, "diff", "--name-only", "--no-ext-diff", earlier, change.candidate).strip()

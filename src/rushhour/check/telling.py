@@ -57,7 +57,7 @@ def files(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for one in told[:_MOST_LINES]:
         yield f"{one['path']}: {_file(one)}"
     if (more := len(told) - _MOST_LINES) > 0:
-        yield f"and {_count(more, 'more file')}"
+        yield f"and {count(more, 'more file')}"
 
 
 def _file(one: Mapping[str, Any]) -> str:
@@ -85,7 +85,7 @@ def _has_same_text(one: Mapping[str, Any]) -> bool:
 def _function(name: str, cells: int | None) -> str:
     if cells is None:
         return name
-    return f"{name} (executed by {_count(cells, 'cell') if cells else 'no cell'})"
+    return f"{name} (executed by {count(cells, 'cell') if cells else 'no cell'})"
 
 
 def worst(document: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -158,7 +158,14 @@ def commit(found: Mapping[str, Any]) -> str:
         said += _too_new(drilled.get("newer", 0))
     if watched := found.get("sanitizers"):
         said = _with_sanitizers(said, watched)
-    return f"{said}{_restored(found)}{_warned(found.get('warnings', ()))}"
+    return f"{said}{_against(found)}{_restored(found)}{_warned(found.get('warnings', ()))}"
+
+
+def _against(found: Mapping[str, Any]) -> str:
+    """What a commit was judged against, where it is not the one before."""
+    if "against" not in found:
+        return ""
+    return f" It is judged against {found['against'][:12]}: what came between does not build, or start."
 
 
 def _restored(found: Mapping[str, Any]) -> str:
@@ -186,7 +193,7 @@ def _with_sanitizers(said: str, watched: Mapping[str, Any]) -> str:
         "worse": f"with {names}: {_worst(watched)}.",
         "invalid": f"with {names} nothing can be judged: {_worst(watched)}.",
         "common": f"with {names} the base does the same: {_worst(watched)}.",
-    }.get(word, f"nothing found by {names} in {_count(watched['cells'], 'cell')}.")
+    }.get(word, f"nothing found by {names} in {count(watched['cells'], 'cell')}.")
     return f"{word.capitalize()}: {told}" if watched["decides"] else f"{said} {told[0].upper()}{told[1:]}"
 
 
@@ -215,14 +222,23 @@ def _sentence(found: Mapping[str, Any]) -> str:
         return f"Nothing here was exercised: {who} {_unexercised(found)}."
     if found["differ"] == 0:
         return _equal(found)
-    of = f"{found['differ']} of {_count(found['cells'], 'cell')} differ{'s' * (found['differ'] == 1)}"
+    of = f"{found['differ']} of {count(found['cells'], 'cell')} differ{'s' * (found['differ'] == 1)}"
     if verdict in ("same", "better"):
         matters = ", none in what matters" if verdict == "same" else ""
         return f"{verdict.capitalize()}: {of} from the base{matters}.{_idle(found.get('idle', 0))}"
     left = found["planned"] - found["cells"]
-    rest = f" {_count(left, 'cell')} did not run any more." if left > 0 else ""
-    mere = (found.get("worst") or {}).get(DEPARTS)
-    return f"{(DEPARTS if mere else verdict).capitalize()}: {_worst(found)}; {of}.{rest}"
+    rest = f" {count(left, 'cell')} did not run any more." if left > 0 else ""
+    return f"{word(found).capitalize()}: {_worst(found)}; {of}.{rest}"
+
+
+def word(found: Mapping[str, Any]) -> str:
+    """What a commit is called: a worse one of whose cells none is worse for users only departs."""
+    return DEPARTS if _is_mere(found) else str(found["verdict"])
+
+
+def _is_mere(found: Mapping[str, Any]) -> bool:
+    decides = any(found.get(part, {}).get("decides") for part in ("packetdrill", "sanitizers"))
+    return found["verdict"] == "worse" and not decides and bool((found.get("worst") or {}).get(DEPARTS))
 
 
 def _broken(found: Mapping[str, Any]) -> str:
@@ -237,7 +253,7 @@ def _broken(found: Mapping[str, Any]) -> str:
 
 def _idle(cells: int) -> str:
     """Cells that did not have to run."""
-    return f" {_count(cells, 'other cell')} cannot come to it." if cells else ""
+    return f" {count(cells, 'other cell')} cannot come to it." if cells else ""
 
 
 def _equal(found: Mapping[str, Any]) -> str:
@@ -261,6 +277,8 @@ def _unrun(found: Mapping[str, Any]) -> str:
         return "it compiles to the same code; only numbers of lines in warnings may differ."
     if not found.get("silent"):
         return "it compiles to the same image, bit for bit."
+    if not found["change"]:
+        return "nothing differs." if "against" in found else "nothing differs from the commit before."
     if all(one["code"] for one in found["change"]):
         return "nothing of it is ever compiled."
     if all(map(_has_same_text, found["change"])):
@@ -323,40 +341,8 @@ def _first_fault(text: str) -> str:
     return next(iter([*causes, *ends, *lines]), "no reason given")
 
 
-def _count(number: int, word: str) -> str:
+def count(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
-
-
-def deciding(commits: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The commit that decides of a series: the worst of those that do not go back to a kernel before.
-
-    That kernel, as all before it, has been judged; the same as the base cannot be worse than it.
-    """
-    onward = [one for one in commits if not _goes_back(one)]
-    return max(onward or commits, key=lambda one: RANK[one["verdict"]])
-
-
-def _goes_back(found: Mapping[str, Any]) -> bool:
-    earlier = found.get("restores")
-    return bool(earlier and earlier["whole"])
-
-
-def whole(document: Mapping[str, Any]) -> str:
-    """What came of all commits, in a sentence."""
-    commits = document["commits"]
-    if len(commits) == 1:
-        return str(commits[0]["sentence"])
-    onward = [one for one in commits if not _goes_back(one)]
-    kinds = {word: sum(one["verdict"] == word for one in onward) for word in RANK}
-    counts = [f"{count} {word}" for word, count in kinds.items() if count]
-    if back := len(commits) - len(onward):
-        counts.append(f"{back} back at a kernel before")
-    first = next(one for one in onward if one["verdict"] == document["verdict"])
-    at = f"; the first that is: {first['commit'][:12]} {first['subject']}" if document["exit"] else ""
-    ends = _goes_back(commits[-1]) and commits[-1]["restores"]["base"]
-    end = ". At its end the kernel is the base's" if ends else ""
-    said = f"{document['verdict'].capitalize()}: {_count(len(commits), 'commit')}, {', '.join(counts)}{at}"
-    return f"{said}{end}."
 
 
 def mail(document: Mapping[str, Any], who: str) -> str:

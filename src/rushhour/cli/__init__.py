@@ -259,13 +259,15 @@ def tell(error: RushHourError) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    from rushhour.cli.screen import say
+
+    console = Console(stderr=True, highlight=False)
     place = f"{error.where}: " if error.where else ""
     # Indented: a name with a line feed in it begins no line of ours.
     message = error.message if isinstance(error, ScenarioError) else indented(error.message)
-    console.print(Text.assemble(("error: ", "bold red"), (place, "bold"), message))
+    say(console, Text.assemble(("error: ", "bold red"), (place, "bold"), message))
     if error.hint:
-        console.print(Text(f"  {indented(error.hint)}"))
+        say(console, f"  {indented(error.hint)}")
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

@@ -9,7 +9,7 @@ import click
 
 from rushhour.cli import SETTINGS
 from rushhour.cli.on import elsewhere, executing, keeping
-from rushhour.cli.screen import console, echo, tell_json
+from rushhour.cli.screen import console, printer, say, tell_json
 
 
 @click.command(context_settings=SETTINGS, short_help="Find the commit that changed what a scenario measures.")
@@ -97,5 +97,5 @@ def bisect(
     else:
         from rushhour.bisect.telling import told
 
-        echo(told(document))
+        say(printer(), told(document))
     return int(document["exit"])

@@ -11,7 +11,7 @@ import click
 from rushhour.cli import INTERRUPTED, SETTINGS
 from rushhour.cli.drill import drilling
 from rushhour.cli.on import elsewhere, executing
-from rushhour.cli.screen import console, echo, printer, tell_json
+from rushhour.cli.screen import console, echo, printer, say, tell_json
 from rushhour.errors import UsageError
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _watched(tree: str, base: str | None, options: Any, lab: Lab, executor: Exec
     words = console(stderr=True)
 
     def refused(error: RushHourError) -> None:
-        words.print(str(error), markup=False, highlight=False, soft_wrap=True)
+        say(words, str(error))
         words.print("waiting for the next save; Control-C ends", style="dim")
 
     try:
@@ -173,9 +173,7 @@ def _tell(document: dict[str, Any]) -> None:
 
     echo()
     like = {"broken": "worse", "unexercised": "inconclusive"}.get(document["verdict"], document["verdict"])
-    printer().print(
-        document["sentence"], style=SHOWN[like].colour, markup=False, highlight=False, soft_wrap=True
-    )
+    say(printer(), document["sentence"], SHOWN[like].colour)
     for line in told(document):
         echo(line)
     for one in document["commits"]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Self
 from rich.console import Console
 from rich.text import Text
 
+from rushhour.cli.screen import say
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -46,4 +48,4 @@ class Screen:
 
     def note(self, text: str) -> None:
         """What is worth keeping."""
-        self._console.print(Text(text), soft_wrap=True)
+        say(self._console, text)

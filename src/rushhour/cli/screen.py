@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from functools import cache
 from typing import IO, TYPE_CHECKING, Any, cast
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rich.console import Console
+    from rich.text import Text
 
 WHOLE = 2000
 """Columns of a pipe: nothing is broken or left out for want of room."""
@@ -66,6 +68,35 @@ def printer(**options: Any) -> Console:
         return made
     width = made.width if os.environ.get("COLUMNS") else WHOLE  # noqa: TID251 - of the screen
     return console(file=cast("IO[str]", _Trimmed()), width=width, color_system=None, **options)
+
+
+def say(console: Console, text: str | Text, style: str = "") -> None:
+    """Print lines: on a terminal broken between words, where a program reads each is one line.
+
+    A word that is longer than the terminal is wide, such as a path, stays whole, for it to be copied.
+    """
+    from rich.text import Text
+
+    for line in (Text(text) if isinstance(text, str) else text).split("\n", allow_blank=True):
+        lead = len(line.plain) - len(line.plain.lstrip(" "))
+        broken = _breaks(line.plain, console.width, lead) if console.is_terminal else []
+        for number, part in enumerate(line.divide(broken)):
+            part.rstrip()
+            shown = Text(" " * lead) + part if number else part
+            console.print(shown, style=style, soft_wrap=True)
+
+
+def _breaks(line: str, width: int, lead: int) -> list[int]:
+    """Where the words begin that have to begin a line, if those but the first begin with `lead` spaces."""
+    from rich.cells import cell_len
+
+    found, column = [], 0
+    for word in re.finditer(r"^\s+|\S+\s*", line):
+        if column > lead and column + cell_len(word[0].rstrip()) > width:
+            found.append(word.start())
+            column = lead
+        column += cell_len(word[0])
+    return found
 
 
 class _Trimmed:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rushhour.errors import ReportError
 from rushhour.files.finished import put
+from rushhour.plain import slug
 from rushhour.record.slim import again
 from rushhour.report.figure import Collector, paper
 from rushhour.report.figure.overview import overviews
@@ -86,5 +86,5 @@ def _compared(collector: Collector, runs: list[RunView], palette: Palette) -> It
 
 
 def _slug(label: str) -> str:
-    words = re.sub(r"[^A-Za-z0-9.]+", "-", label).strip("-.")
-    return f"-{words[:60].rstrip('-.')}" if words else ""
+    words = slug(label)
+    return f"-{words}" if words else ""
