@@ -39,7 +39,7 @@ FIXDEP = """#!/bin/sh
 echo "savedcmd_$2 := $3"; echo
 echo "source_$2 := $(echo "$3" | sed 's/.* //')"; echo
 echo "deps_$2 := \\\\"; tr -d '\\\\\\n' < "$1" | sed 's/^[^ ]*: *[^ ]*//'; echo; echo
-echo "$2: \\$(deps_$2)"; echo; echo "\\$(deps_$2):"
+echo "$2: \\$(deps_$2)"; echo; echo "\\$(deps_$2):"; echo ".SECONDARY: \\$(deps_$2)"
 """
 HEADER = "#define SCALE 3\n#define STEP 4\n"
 USES = '#include "all.h"\nint {0}(int value) {{ return value * {1}; }}\n'
@@ -208,6 +208,17 @@ def test_a_file_that_is_gone_and_asked_for_does_not_build(tree: Path) -> None:
     (tree / "net/three.c").unlink()
     with pytest.raises(BuildError, match=r"net/three\.o"):
         build(tree)
+
+
+def test_a_header_that_is_gone_and_included_does_not_build(tree: Path) -> None:
+    """The object that was made of it lies there, and to kbuild's make nothing is newer."""
+    text = USES.format("three", "7")
+    build(tree, three__c=f'#include "other.h"\n{text}')
+    (tree / "net/other.h").unlink()
+    with pytest.raises(BuildError, match=r"other\.h"):
+        build(tree)
+    image = build(tree, three__c=text)[1]
+    assert build(tree, from_nothing=True, notes="y")[1] == image
 
 
 def test_lines_count_where_an_object_has_them(tree: Path) -> None:

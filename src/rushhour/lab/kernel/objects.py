@@ -100,6 +100,21 @@ def drop_orphans(place: Path, tree: Path) -> None:
             made.unlink()
 
 
+def drop_lacking(place: Path, tree: Path) -> None:
+    """Remove the objects of a build directory that were made of a file of the tree that is gone.
+
+    For kbuild all files are secondary to make, so that one that is not there has nothing made again: a header
+    that is removed, and still included, would build here, and nowhere else.
+    """
+    head = os.fsencode(f"{tree}/")
+    there: dict[bytes, bool] = {}
+    for note, made in noted(place):
+        names = {word for word in note.read_bytes().split() if word.startswith(head)}
+        there |= {name: os.path.exists(name) for name in names - there.keys()}  # noqa: PTH110 - bytes, thousands
+        if not all(there[name] for name in names):
+            made.unlink(missing_ok=True)
+
+
 def _command(place: Path, tree: Path, path: str, strange: set[str]) -> tuple[str, list[str]] | None:
     """How a file is compiled from standard input, and what stands before its text; None if nobody knows."""
     inside = PurePosixPath(path)
