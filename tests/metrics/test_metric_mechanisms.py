@@ -148,6 +148,7 @@ def test_the_stack_counts_on_all_hosts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("metric", "counters"),
     [
+        ("rehashes", ["TcpTimeoutRehash", "TcpDuplicateDataRehash", "TCPPLBRehash"]),
         ("keepalive_probes", ["TCPKeepAlive"]),
         ("fastopens", ["TCPFastOpenActive", "TCPFastOpenPassive"]),
         (

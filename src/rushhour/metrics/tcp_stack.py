@@ -51,6 +51,10 @@ _COUNTERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "zero_windows": ("Changes of the advertised window to zero", ("TCPToZeroWindowAdv",)),
     "window_probes": ("Probes of a window that was zero", ("TCPWinProbe",)),
     "ce_acknowledged": ("Segments whose mark was echoed to the sender", ("TCPDeliveredCE",)),
+    "rehashes": (
+        "Changes of the hash that chooses a connection's path: by a timeout, by duplicates, by marks (PLB)",
+        ("TcpTimeoutRehash", "TcpDuplicateDataRehash", "TCPPLBRehash"),
+    ),
     "mtu_probes": ("Probes of a larger MTU, successful or not", ("TCPMTUPSuccess", "TCPMTUPFail")),
     "keepalive_probes": ("Questions whether a silent peer is still there", ("TCPKeepAlive",)),
     "fastopens": (
