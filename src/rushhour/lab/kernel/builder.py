@@ -211,9 +211,7 @@ def _make(found: sources.Source, wanted: training.Wanted, held: _Held, asked: _A
     if found.given and found.given.counts:
         files[coverage.NOTES] = coverage.kept(tree, place)
     identity = _identity(str(asked.name), found, place, files[image.IMAGE], lacking) | trained.facts
-    if trained.files:
-        training.leave_plain(make, tell)
-    (place / objects.BUILT).touch()
+    _leave(make, trained, tell)
     notes = _notes(found, tree, log)
     origin: dict[str, object] = {
         "source": found.spec,
@@ -228,6 +226,13 @@ def _make(found: sources.Source, wanted: training.Wanted, held: _Held, asked: _A
         **({"untrained": trained.hindrance} if trained.hindrance else {}),
     }
     return store.save(str(asked.name), identity, _key(identity), origin, files)
+
+
+def _leave(make: Make, trained: training.Trained, tell: Callable[[Step], None]) -> None:
+    """Leave the build directory to whoever goes on from it: mutants, neighbours, `check`."""
+    if trained.files:
+        training.leave_plain(make, tell)
+    (make.place / objects.BUILT).touch()
 
 
 def _tell_of_unpacking(found: sources.Source, tell: Callable[[Step], None]) -> None:
