@@ -344,6 +344,24 @@ def test_cells_that_cannot_come_to_the_change_are_left_out_and_said_so(
     assert judged(tree, lab=measured(set()), whole=False, coverage=index)["commits"][0]["cells"] == 3
 
 
+def test_behind_commits_of_the_same_code_the_index_is_of_the_base_as_before(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = git(tree, "rev-parse", "HEAD")
+    idle = frozenset(key_of("fake", {"cc": cc}) for cc in ("reno", "cubic", "bbr"))
+    monkeypatch.setattr(core, "reach", lambda *_, **__: replace(known("vegas"), idle=idle))
+    monkeypatch.setattr(core, "holds", lambda _index, _kernel, _place, commit: commit == base)
+    monkeypatch.setattr(core, "_index", lambda _: Index({}, (), {}, np.zeros((0, 0), np.bool_)))
+    commit(tree, "why", one__c=BODY.format(90) + "/* why */\n")
+    commit(tree, "and how", one__c=BODY.format(90) + "/* why and how */\n")
+    commit(tree, "slower", one__c=BODY.format(80))
+    commit(tree, "slower still", one__c=BODY.format(70))
+    index = Path("index.json.xz")
+    found = judged(tree, base, lab=measured(set()), whole=False, coverage=index)
+    # Of the last one's base the code is another.
+    assert [one["cells"] for one in found["commits"]] == [0, 0, 1, 3]
+
+
 def test_kernels_of_earlier_checks_go(tree: Path) -> None:
     for value in (80, 81, 82):
         (tree / "one.c").write_text(BODY.format(value))

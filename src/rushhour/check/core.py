@@ -180,6 +180,8 @@ class _Going:
     dead: set[str] = field(default_factory=set)
     images: dict[str, str] = field(default_factory=dict)
     judged: list[str] = field(default_factory=list)
+    # By commit an earlier one of the series whose code it has.
+    code_of: dict[str, str] = field(default_factory=dict)
     subject: str = ""
 
     def find_scripts(self) -> None:
@@ -208,6 +210,8 @@ class _Going:
         for line in telling.files(found["change"]):
             self.note(f"  {line}")
         found |= self._found(change, reached)
+        if found.get("image") == "same":
+            self.code_of[after] = self.code_of.get(before, before)
         if change in self.told and self.told[change].warnings:
             found["warnings"] = [*self.told[change].warnings]
         if earlier := steps.restored(self.where.place, change, self.judged, self.images):
@@ -278,7 +282,7 @@ class _Going:
         asked = self.options
         if self.index is None or asked.all or asked.whole or (asked.scenarios and asked.coverage is None):
             return False
-        return holds(self.index, base.identity, self.where.place, commit)
+        return holds(self.index, base.identity, self.where.place, self.code_of.get(commit, commit))
 
     def _watched(self, change: Change, candidate: Kernel, reached: Reach) -> dict[str, Any]:
         """What all sanitizers together find in the candidate; of what they find in the base it is not guilty.
