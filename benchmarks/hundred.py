@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from rushhour.lab import kernel as kernels
 
 from . import many
 from .fleet import template as template_of
@@ -60,14 +63,27 @@ def hundred_thousand(shop: Workshop) -> Iterator[Figure]:
 
 
 def _compared(shop: Workshop, template: Path) -> Iterator[Figure]:
+    """Sets whose files are equal to the byte, and sets of two kernels that differ in every cell."""
     runs = FEW // 5 if shop.quick else COMPARED
-    sides = [many.make(template, shop.place(), runs, kernel=name).path for name in ("base", "candidate")]
-    code = f"rushhour.compare(folder, {str(sides[1])!r})"
-    found = _alone(code, sides[0])
-    yield Figure(
-        f"two sets of {runs} runs compared, equal to the byte", "MB", [found["peak"]], target=2000,
-        note=f"{found['wall']:.0f} s, {found['cpu']:.0f} CPU s",
-    )  # fmt: skip
+    base = many.make(template, shop.place(), runs, kernel="base").path
+    candidates = {"equal to the byte": many.make(template, shop.place(), runs, kernel="candidate").path}
+    if other := _another(shop.kernel):
+        apart = template_of(replace(shop, kernel=other))
+        candidates[f"every cell differs (beside {other})"] = many.make(
+            apart, shop.place(), runs, kernel=other, shift=1.1
+        ).path
+    for how, candidate in candidates.items():
+        found = _alone(f"rushhour.compare(folder, {str(candidate)!r})", base)
+        yield Figure(
+            f"two sets of {runs} runs compared, {how}", "MB", [found["peak"]], target=2000,
+            note=f"{found['wall']:.0f} s, {found['cpu']:.0f} CPU s",
+        )  # fmt: skip
+
+
+def _another(name: str) -> str | None:
+    """A kernel of another release, of those that are there."""
+    chosen = kernels.find(name).identity["release"]
+    return next((one.name for one in kernels.installed() if one.identity["release"] != chosen), None)
 
 
 def _alone(code: str, folder: Path) -> dict[str, float]:
