@@ -37,8 +37,9 @@ class Workshop:
         return self.folder / f"{next(self.numbers):04d}"
 
     def study(self, text: str) -> Batch:
-        """A scenario's text, ready to run."""
-        file = self.place().with_suffix(".toml")
+        """A scenario's text, ready to run; all have one name, as runs that are compared must."""
+        file = self.place() / "scenario.toml"
+        file.parent.mkdir(parents=True)
         file.write_text(text, encoding="utf-8")
         return runner.prepare([file], kernels=[self.kernel], out=self.place())[0]
 
