@@ -78,6 +78,23 @@ def test_a_link_says_when_no_route_leads_over_it(tmp_path: Path) -> None:
     assert "no route 3 times<" in drawn("often", *often)
 
 
+def test_what_a_long_queue_is_called_stays_between_its_nodes(tmp_path: Path) -> None:
+    queue = "codel limit 1000 target 1s interval 1s ce_threshold 100us ecn"
+    nodes = [{"name": name, "forward": name in "bc"} for name in "abcd"]
+    links = [{"ends": [{"node": a}, {"node": b}]} for a, b in ("ab", "bc", "cd")]
+    ends = [make.end(0, "a → b", node="a"), make.end(2, "b → c", node="b", queue=queue)]
+    ends.append(make.end(4, "c → d", node="c"))
+    flow = make.flow(ends=[0, 2, 4], reverse_ends=[5, 3, 1], bottleneck_end=2)
+    svg = topology_svg(
+        make.record(tmp_path / "run", flows=[flow], ends=ends, plan={"nodes": nodes, "links": links})
+    )
+    lines = re.findall(r'<text class="t-said" x="([\d.]+)" y="([\d.]+)">([^<]*)', svg)
+    long = [(float(x), float(y), text) for x, y, text in lines if "codel" in text or "ce_threshold" in text]
+    assert len(long) >= 2
+    assert all(len(text) * 6.3 < 290 for _, _, text in long)
+    assert all(y > 5 for _, y, _ in long)
+
+
 def test_a_plan_without_links_or_names_has_no_drawing(tmp_path: Path) -> None:
     # Those of machines have none; a damaged one may lack any of these.
     planned = {"nodes": [{"name": "left"}], "links": [{"ends": [{"node": "left"}]}, {"ends": []}]}

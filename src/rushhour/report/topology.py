@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from html import escape
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from rushhour.quantities.words import quantity
@@ -243,9 +244,14 @@ def _labels(drawn: list[tuple[_Node, _Node, list[list[End]]]], withdrawn: Mappin
 
 
 def _stacked(parts: Sequence[str], room: int) -> list[str]:
-    """The parts in as few lines of `room` letters as they need."""
+    """The parts in as few lines of `room` letters as they need; what is too long for three of them is cut."""
     lines: list[str] = []
-    for part in parts:
+    whole = [
+        line
+        for part in parts
+        for line in wrap(part, room, max_lines=3, placeholder=" …", break_long_words=False)
+    ]
+    for part in whole:
         if lines and len(lines[-1]) + 3 + len(part) <= room:
             lines[-1] += f" · {part}"
         else:
