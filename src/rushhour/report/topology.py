@@ -244,12 +244,12 @@ def _labels(drawn: list[tuple[_Node, _Node, list[list[End]]]], withdrawn: Mappin
 
 
 def _stacked(parts: Sequence[str], room: int) -> list[str]:
-    """The parts in as few lines of `room` letters as they need; what is too long for three of them is cut."""
+    """The parts in as few lines of `room` letters as they need; what is too long for two of them is cut."""
     lines: list[str] = []
     whole = [
         line
         for part in parts
-        for line in wrap(part, room, max_lines=3, placeholder=" …", break_long_words=False)
+        for line in wrap(part, room, max_lines=2, placeholder=" …", break_long_words=False)
     ]
     for part in whole:
         if lines and len(lines[-1]) + 3 + len(part) <= room:
