@@ -21,7 +21,7 @@ STUDY = {
     "title": "A <b>study</b>",
     "author": "An Author",
     "document": "An Author: A Study. 2018",
-    "summary": "What was asked.",
+    "summary": "What was asked of `rushhour <run>`.",
     "chapter": [
         {"title": "Late", "scenarios": ["late", "none"], "conclusion": "It agrees & differs."},
         {"title": "Early", "section": "4.2", "text": "First.\n\nSecond.", "scenarios": ["early"]},
@@ -115,6 +115,8 @@ def test_the_page_has_contents_figures_tables_and_conclusions(sets: list[ResultS
     assert "A <b>study</b>" in reader.text, "words of a study are text"
     for words in ("It agrees & differs.", "Nine is no ninety.", "1 of 2 within 5 %", "Why none?", "cc vegas"):
         assert words in reader.text
+    assert "What was asked of rushhour <run>." in reader.text
+    assert "<code>rushhour &lt;run&gt;</code>" in page
     assert reader.text.count("First.") == 1
     assert "figure" in reader.tags
     assert ">rushhour run mine --repeat 2<" in page

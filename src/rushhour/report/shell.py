@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import jinja2
+from markupsafe import Markup, escape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+_CODE = re.compile("`([^`]+)`")
 
 DRAWING = ("uplot/uPlot.iife.min.js", "series.js", "ink.js", "looks.js", "axes.js", "told.js", "draw.js")
 """The scripts that draw a figure, in their order."""
@@ -29,13 +33,20 @@ def template(name: str) -> jinja2.Template:
 @cache
 def _environment() -> jinja2.Environment:
     """One for all pages of a process: each template is compiled once."""
-    return jinja2.Environment(
+    made = jinja2.Environment(
         loader=jinja2.PackageLoader("rushhour.report", "assets"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+    made.filters["prose"] = prose
+    return made
+
+
+def prose(text: str) -> Markup:
+    """A text whose words between backticks are commands, names and the like; all of it is text."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - it is escaped
 
 
 def joined(names: Iterable[str]) -> str:
