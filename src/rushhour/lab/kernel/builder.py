@@ -202,7 +202,6 @@ def _make(found: sources.Source, wanted: training.Wanted, held: _Held, asked: _A
     training.put_back(place)
     objects.drop_orphans(place, tree)
     again.put(lambda text: tell(Step(text)))
-    objects.drop_lacking(place, tree)
     with said.of(found, tree):
         made = make.compile(_counter(place, tell), training.ready(make, wanted))
     again.keep()

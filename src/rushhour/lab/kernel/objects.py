@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 BUILT = "built"
 """In a build directory: its last build came to its end."""
-_SOURCE = re.compile(r"^source_\S+ := (\S+)$", re.MULTILINE)
+_SOURCE = re.compile(rb"^source_\S+ := (\S+)$", re.MULTILINE)
 _WARNING = re.compile(r": warning: (.*)")
 _COMMAND = re.compile(r"^savedcmd_\S+ := (gcc .*)$", re.MULTILINE)
 
@@ -86,30 +86,17 @@ def noted(place: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def drop_orphans(place: Path, tree: Path) -> None:
-    """Remove the objects of a build directory whose source is gone: make would link them for ever.
+    """Remove the objects of a build directory that were made of a file that is gone.
 
-    It asks for no rule of what is there, so that a file that is removed, or renamed, and still asked for by
-    its makefile would build here, and nowhere else.
+    For kbuild all files are secondary to make, so that one that is not there has nothing made again: a source
+    or a header that is removed, or renamed, and still asked for would build here, and nowhere else.
     """
-    for note, made in noted(place):
-        likely = (tree / made.relative_to(place)).with_suffix(".c")
-        if likely.exists() or not made.exists():
-            continue
-        source = _SOURCE.search(note.read_text(errors="surrogateescape"))
-        if source and not (place / source[1]).exists():
-            made.unlink()
-
-
-def drop_lacking(place: Path, tree: Path) -> None:
-    """Remove the objects of a build directory that were made of a file of the tree that is gone.
-
-    For kbuild all files are secondary to make, so that one that is not there has nothing made again: a header
-    that is removed, and still included, would build here, and nowhere else.
-    """
-    head = os.fsencode(f"{tree}/")
+    head, here = os.fsencode(f"{tree}/"), os.fsencode(place)
     there: dict[bytes, bool] = {}
     for note, made in noted(place):
-        names = {word for word in note.read_bytes().split() if word.startswith(head)}
+        text = note.read_bytes()
+        names = {word for word in text.split() if word.startswith(head)}
+        names |= {os.path.join(here, source) for source in _SOURCE.findall(text)}  # noqa: PTH118 - bytes
         there |= {name: os.path.exists(name) for name in names - there.keys()}  # noqa: PTH110 - bytes, thousands
         if not all(there[name] for name in names):
             made.unlink(missing_ok=True)

@@ -257,12 +257,15 @@ def leave_plain(making: Make, tell: Callable[[Step], None]) -> None:
     """Make a build directory the plain kernel's again, for whoever compiles or links in it next."""
     put_back(making.place)
     making.compile(_told(tell, "compiling as without a profile"))
-    for folder in making.place.glob(f"{_FOLDER}-*"):
-        shutil.rmtree(folder)
 
 
 def put_back(place: Path) -> None:
-    """Make the objects of a build directory plain ones again where they were kept; make then links anew."""
+    """Make the objects of a build directory plain ones again where they were kept; make then links anew.
+
+    Others are compiled again, for the profile that their command names is not there any more.
+    """
+    for folder in place.glob(f"{_FOLDER}-*"):
+        shutil.rmtree(folder, ignore_errors=True)
     kept = place / _PLAIN
     if not kept.is_dir():
         return
@@ -272,8 +275,6 @@ def put_back(place: Path) -> None:
     for image in host.IMAGES:
         (place / image).unlink(missing_ok=True)
     shutil.rmtree(kept)
-    for folder in place.glob(f"{_FOLDER}-*"):
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _note(path: Path) -> Path:
