@@ -239,22 +239,16 @@ impl<'a> Sampler<'a> {
     /// Waits for the instant and gives the time then. Gives the sign of life, and where it can be had together, what is read at every
     /// instant, and at some that follow.
     fn begin(&mut self, at_ns: i64) -> Result<i64> {
-        if self.together.is_none() {
+        if let Some((_, now_ns)) = self.ahead.pop_front() {
+            return Ok(now_ns);
+        }
+        let instants = self.next_instants(at_ns);
+        let Some(together) = &mut self.together else {
             self.clock.sleep_until(at_ns);
             let now_ns = self.clock.now();
             self.progress.write_all_at(&at_ns.to_le_bytes(), 0).context("write the progress file")?;
             return Ok(now_ns);
-        }
-        if self.ahead.is_empty() {
-            self.fetch(at_ns)?;
-        }
-        Ok(self.ahead.pop_front().map_or(at_ns, |(_, now_ns)| now_ns))
-    }
-
-    /// Fetches what is read at an instant and, as far as that is known now, at those behind it.
-    fn fetch(&mut self, at_ns: i64) -> Result<()> {
-        let instants = self.next_instants(at_ns);
-        let Some(together) = &mut self.together else { return Ok(()) };
+        };
         let signs: Vec<[u8; 8]> = instants.iter().map(|at_ns| at_ns.to_le_bytes()).collect();
         let due: Vec<Option<Moment>> =
             instants.iter().map(|at_ns| self.clock.doze(*at_ns).map(Moment::of)).collect();
@@ -274,10 +268,10 @@ impl<'a> Sampler<'a> {
         dumps.extend(self.queues.iter_mut().flat_map(Queues::dumps));
         dumps.extend(self.classes.iter_mut().flat_map(Classes::dumps));
         fetch(together, turns, dumps)?;
-        let clock = self.clock;
-        self.ahead
-            .extend(instants.into_iter().zip(now).map(|(at_ns, now)| (at_ns, clock.since_start(now.ns()))));
-        Ok(())
+        let mut times = now.iter().map(|now| self.clock.since_start(now.ns()));
+        let now_ns = times.next().unwrap_or(at_ns);
+        self.ahead.extend(instants.iter().copied().skip(1).zip(times));
+        Ok(now_ns)
     }
 
     /// This instant, and those behind it at which nothing else is read, where dumps are small.

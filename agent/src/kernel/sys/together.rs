@@ -115,16 +115,8 @@ impl Together {
         [Self::new(), Self { context: None }]
     }
 
-    /// Takes the steps in their order. Gives what each came to: the bytes moved, or why none were.
-    ///
-    /// # Errors
-    /// What the kernel refuses altogether; then steps may have been taken.
-    #[cfg(test)]
-    pub fn carry_out(&mut self, steps: &mut [Step<'_>]) -> io::Result<Vec<io::Result<usize>>> {
-        Ok(self.carry_out_in_turn(vec![(Visit::new(), steps)])?.into_iter().flatten().collect())
-    }
-
-    /// The same for each of several instants: first the calls of its list, of which none is needed, then its steps. All in one visit
+    /// Of each of several instants first the calls of its list, of which none is needed, then its steps, in their order. Gives what each
+    /// step came to: the bytes moved, or why none were. All in one visit
     /// where the steps of all together are as many as one call takes; one list then holds what waits for the instants, too.
     ///
     /// # Errors
@@ -158,51 +150,37 @@ fn one_turn(
     Ok(results)
 }
 
-/// Steps of one turn as the kernel wants them.
-struct Orders(Vec<Order>);
-
-impl Orders {
-    /// Their numbers begin at `from`.
-    fn new(steps: &mut [Step<'_>], from: usize) -> Self {
-        Self(steps.iter_mut().zip(from..).map(|(step, number)| step.order(number)).collect())
-    }
-
-    fn list(&mut self) -> Vec<*mut Order> {
-        self.0.iter_mut().map(ptr::from_mut).collect()
-    }
-}
-
 impl Context {
     /// Carries all out, [`MOST`] steps at most. Comes back when they have ended: nobody else writes to their buffers then.
     fn submit(&self, turns: Vec<(Visit<'_>, &mut [Step<'_>])>) -> io::Result<Vec<Vec<io::Result<usize>>>> {
-        let (mut visit, mut count, mut submitted) = (Visit::new(), 0, Vec::new());
+        let (mut visit, mut count, mut calls) = (Visit::new(), 0, Vec::new());
         // What the calls lead to stays where it is until all have been carried out.
-        let mut kept = Vec::new();
+        let mut kept: Vec<(Vec<Order>, Vec<*mut Order>)> = Vec::new();
         for (before, steps) in turns {
-            let mut orders = Orders::new(steps, count);
-            let (list, size) = (orders.list(), steps.len());
+            let mut orders: Vec<Order> =
+                steps.iter_mut().zip(count..).map(|(step, number)| step.order(number)).collect();
+            let list: Vec<*mut Order> = orders.iter_mut().map(ptr::from_mut).collect();
             visit.append(before);
-            if size > 0 {
-                let arguments = [self.0, size as u64, list.as_ptr() as u64];
+            if !list.is_empty() {
+                let arguments = [self.0, list.len() as u64, list.as_ptr() as u64];
                 // SAFETY: the orders lead to buffers that live until all have ended, which is waited for below.
-                submitted.push((unsafe { visit.call(libc::SYS_io_submit, &arguments) }, size));
+                calls.push(unsafe { visit.call(libc::SYS_io_submit, &arguments) });
             }
-            count += size;
+            count += list.len();
             kept.push((orders, list));
         }
         let results = visit.carry_out()?;
-        let begun =
-            submitted.iter().map(|(call, _)| results.of(*call)).collect::<io::Result<Vec<usize>>>()?;
+        let begun = calls.into_iter().map(|call| results.of(call)).sum::<io::Result<usize>>()?;
         let mut events = vec![Event::default(); count];
-        self.wait(&mut events[..begun.iter().sum()])?;
-        if begun.iter().sum::<usize>() < count {
+        self.wait(&mut events[..begun])?;
+        if begun < count {
             return Err(io::Error::other("io_submit took not all of its list"));
         }
         events.sort_unstable_by_key(|event| event.data);
         let mut ended = events.iter().map(|event| {
             usize::try_from(event.result).map_err(|_| io::Error::from_raw_os_error(-event.result as i32))
         });
-        Ok(kept.iter().map(|(orders, _)| ended.by_ref().take(orders.0.len()).collect()).collect())
+        Ok(kept.iter().map(|(orders, _)| ended.by_ref().take(orders.len()).collect()).collect())
     }
 
     /// Takes so many events, of steps that have begun.
@@ -263,6 +241,11 @@ mod tests {
     use std::os::fd::AsFd;
     use std::os::unix::net::UnixDatagram;
 
+    fn carried_out(together: &mut Together, steps: &mut [Step<'_>]) -> Vec<io::Result<usize>> {
+        let turns = vec![(Visit::new(), steps)];
+        together.carry_out_in_turn(turns).expect("carried out").into_iter().flatten().collect()
+    }
+
     fn pair() -> (UnixDatagram, UnixDatagram) {
         let pair = UnixDatagram::pair().expect("two sockets");
         pair.1.set_nonblocking(true).expect("not blocking");
@@ -287,7 +270,7 @@ mod tests {
                 Step::Read(other.as_fd(), second),
                 Step::Read(other.as_fd(), third),
             ];
-            let results = together.carry_out(&mut steps).expect("carried out");
+            let results = carried_out(together, &mut steps);
             let kind = results[0].as_ref().expect_err("nothing is there").kind();
             assert_eq!(kind, io::ErrorKind::WouldBlock, "{round}");
             let moved: Vec<usize> = results.into_iter().skip(1).flatten().collect();
@@ -332,7 +315,7 @@ mod tests {
         written.write_all(b"old text").expect("written");
         let texts: Vec<[u8; 3]> = (0..=2 * MOST).map(|number| [number as u8; 3]).collect();
         let mut steps: Vec<Step<'_>> = texts.iter().map(|text| Step::Write(written.as_fd(), text)).collect();
-        let results = together.carry_out(&mut steps).expect("carried out");
+        let results = carried_out(together, &mut steps);
         assert!(results.len() == texts.len() && results.into_iter().all(|size| size.ok() == Some(3)));
         let left = std::fs::read(&file).expect("there");
         assert_eq!(left, [&[(2 * MOST) as u8; 3][..], b" text"].concat());
