@@ -28,6 +28,7 @@
 
 #define PAGE 4096ULL
 #define MB (1ULL << 20)
+#define LARGE_PAGE (2 * MB)
 /* Tables below this are not worth a mapping of their own. */
 #define LARGE (4 * MB)
 /* Linux 5.14; the C library's headers may be older. */
@@ -41,9 +42,11 @@
 int __real_create_mem_file(unsigned long long size);
 void __real_check_tmpexec(void);
 void *__real_sbrk(intptr_t increment);
+int __real_os_map_memory(void *virt, int fd, unsigned long long offset, unsigned long size, int r, int w, int x);
 int __wrap_create_mem_file(unsigned long long size);
 void __wrap_check_tmpexec(void);
 void *__wrap_sbrk(intptr_t increment);
+int __wrap_os_map_memory(void *virt, int fd, unsigned long long offset, unsigned long size, int r, int w, int x);
 unsigned long __wrap_get_top_address(char **environment);
 
 __attribute__((weak)) void *__real_memblock_alloc_try_nid_raw(unsigned long long size, unsigned long long align,
@@ -53,6 +56,9 @@ void *__wrap_memblock_alloc_try_nid_raw(unsigned long long size, unsigned long l
 					unsigned long long most, int node);
 
 extern char _end[];
+
+/* Whether the memory's file has large pages. */
+static bool large_pages;
 
 /*
  * A file without a name in the file system that the launcher made for memory (`jail()` in agent/src/launch/guest.rs): what
@@ -74,6 +80,7 @@ static int memory_file(unsigned long long size)
 {
 	int file = file_of_large_pages(size);
 
+	large_pages = file >= 0;
 	if (file < 0)
 		file = memfd_create("memory", MFD_CLOEXEC);
 	if (file >= 0 && ftruncate(file, size) < 0) {
@@ -125,6 +132,19 @@ void *__wrap_sbrk(intptr_t increment)
 }
 
 /*
+ * The memory begins within a large page of the file, which is therefore made present by small ones: at once those up to the next
+ * large one, for the kernel touches all of them. mem_init() maps them apart.
+ */
+int __wrap_os_map_memory(void *virt, int fd, unsigned long long offset, unsigned long size, int r, int w, int x)
+{
+	int error = __real_os_map_memory(virt, fd, offset, size, r, w, x);
+
+	if (!error && virt == __wrap_sbrk(0))
+		madvise(virt, UP(virt, LARGE_PAGE) - (uintptr_t)virt, MADV_POPULATE_WRITE);
+	return error;
+}
+
+/*
  * Where the address space of the guest's processes ends. Kernels from 6.16 on take the end of their own stack, which
  * is at a random place and differs between processors with four and five levels of page tables; older ones this constant.
  */
@@ -134,10 +154,15 @@ unsigned long __wrap_get_top_address(char **environment)
 	return 0x7fc0002000UL;
 }
 
-/* Whole pages from here on are this process's alone from now on. Where the host refuses, they stay pages of the file. */
+/*
+ * Whole pages from here on are this process's alone from now on. Where the host refuses, they stay pages of the file. If the file has
+ * large pages, only whole large ones: of one that lies partly elsewhere the rest would be made present by small ones, each when it
+ * is touched.
+ */
 static void keep_apart(void *begin, unsigned long long size)
 {
-	uintptr_t first = UP(begin, PAGE), bytes = ((uintptr_t)begin + size - first) & -PAGE;
+	uintptr_t unit = large_pages ? LARGE_PAGE : PAGE;
+	uintptr_t first = UP(begin, unit), bytes = ((uintptr_t)begin + size - first) & -unit;
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
 	void *pages = mmap((void *)first, bytes, PROT_READ | PROT_WRITE | PROT_EXEC, flags, -1, 0);
 
