@@ -36,6 +36,7 @@ use crate::tc;
 pub(crate) use addresses::routes_over;
 pub use build::build;
 pub use lined::{Carried, Lines};
+use wire::Element;
 pub use wired::Wired;
 
 pub use found::found;
@@ -106,7 +107,8 @@ impl Topology {
 
     /// On every wire the next packet is number `first`.
     pub fn count_wires_from(&self, first: u64) -> Result<()> {
-        self.wires.iter().try_for_each(|(_, element)| element.count_from(first))
+        let wires: Vec<&Wired> = self.wires.iter().map(|(_, wired)| &**wired).collect();
+        Wired::count_each_from(&wires, first)
     }
 
     /// Says so where two packets of a wire may have one number.
@@ -161,12 +163,18 @@ pub fn is_carried(plan: &Plan, index: usize) -> bool {
     plan.is_carried(&plan.links[index / 2])
 }
 
-/// Queues, classes and filters of one end.
-fn egress(topology: &mut Topology, nodes: &Nodes, index: usize, end: &End, by_line: bool) -> Result<()> {
+/// Queues, classes and filters of one end, and its wire, if an element for that is there.
+fn egress(
+    topology: &mut Topology,
+    nodes: &Nodes,
+    index: usize,
+    end: &End,
+    element: Option<Element>,
+) -> Result<()> {
     queues(topology, nodes, index, &tc::in_order(&end.qdiscs, &end.filters))?;
-    if let Some(wire) = end.wire.as_ref().filter(|_| !by_line) {
+    if let Some((wire, element)) = end.wire.as_ref().zip(element) {
         let device = tc::Device { name: &end.dev, ifindex: topology.ends[index].ifindex };
-        let element = wire::attach(wire, &device, topology.socket(&end.node)?)?;
+        let element = wire::attach(wire, element, &device, topology.socket(&end.node)?)?;
         topology.wires.push((index as u32, Arc::new(Wired::Program(element))));
     }
     Ok(())

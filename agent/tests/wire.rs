@@ -7,7 +7,7 @@ use std::thread;
 use rushhour_agent::kernel::netlink::Socket;
 use rushhour_agent::kernel::sys;
 use rushhour_agent::kernel::sys::cpu;
-use rushhour_agent::path::wire::{attach, fate, Element};
+use rushhour_agent::path::wire::{attach, elements, fate, Element};
 use rushhour_agent::plan::Wire;
 use rushhour_agent::tc::Device;
 
@@ -19,8 +19,9 @@ fn ip(words: &str) {
     assert!(status.success(), "ip {words}");
 }
 
-/// A device that drops what it is given, with a wire on its egress; this thread is in its namespace from here on.
-fn wired(wire: &Wire) -> Element {
+/// A device that drops what it is given, with a wire on its egress; this thread is in its namespace from here on. The second element was
+/// made with it and is on no device.
+fn wired(wire: &Wire) -> [Element; 2] {
     let _namespace = sys::namespaces::new_netns().expect("a namespace: these tests need root");
     for words in [
         "link add name bed numtxqueues 4 type veth peer name far",
@@ -33,15 +34,18 @@ fn wired(wire: &Wire) -> Element {
     }
     let mut socket = Socket::route().expect("a socket");
     let device = Device { name: "bed", ifindex: socket.ifindex("bed").expect("the device") };
-    attach(wire, &device, &mut socket).expect("a wire")
+    let made = elements(&[wire, &Wire::default()]).expect("maps");
+    let [first, second] = <[Element; 2]>::try_from(made).expect("one for each wire");
+    [attach(wire, first, &device, &mut socket).expect("a wire"), second]
 }
 
 /// Two packets of one number would have one fate, and another number's fate would be nobody's.
 #[test]
 fn packets_that_several_cpus_send_at_once_have_numbers_of_their_own() {
     let wire = Wire { loss: 0.5, seed: 7, ..Wire::default() };
-    let element = wired(&wire);
-    element.count_from(0).expect("counted from 0");
+    let [element, other] = wired(&wire);
+    Element::count_each_from(&[&other], 5).expect("counted from 5");
+    Element::count_each_from(&[&element], 0).expect("counted from 0");
     thread::scope(|scope| {
         for number in 0..SENDERS {
             scope.spawn(move || {
@@ -57,7 +61,7 @@ fn packets_that_several_cpus_send_at_once_have_numbers_of_their_own() {
     });
     let all = (SENDERS * PACKETS) as u64;
     let expected = (0..all).filter(|number| fate(&wire, *number).is_none()).count() as u64;
-    let (came, lost) = element.read().expect("counters");
-    assert_eq!((came, element.is_exact()), (all, true), "packets without a number of their own");
-    assert_eq!(lost, expected, "losses");
+    let counted = Element::read_each(&[&other, &element]).expect("counters");
+    assert!(element.is_exact());
+    assert_eq!(counted, [(5, 0), (all, expected)], "each its own packets, each packet its own number");
 }

@@ -21,7 +21,8 @@ static char *memory;
 int __real_create_mem_file(unsigned long long size) { (void)size; return -1; }
 void __real_check_tmpexec(void) {}
 void *__real_sbrk(intptr_t increment) { (void)increment; return (void *)UP(_end, PAGE); }
-int __real_os_map_memory(void *virt, int fd, unsigned long long offset, unsigned long size, int r, int w, int x)
+int __real_os_map_memory(void *virt, int fd, unsigned long long offset, unsigned long size,
+			 int r, int w, int x)
 {
 	(void)r, (void)w, (void)x;
 	return mmap(virt, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, offset) == MAP_FAILED;
@@ -39,7 +40,7 @@ static int present(const char *from, unsigned long long size)
 	return count;
 }
 
-/* The memory from where it begins, 3 MB of it, and a page that lies elsewhere: which are present before anything is touched. */
+/* 3 MB of memory from where it begins, 1 MB elsewhere: which pages are present before they are touched. */
 static void map_the_first(int file)
 {
 	char *begin;
@@ -49,7 +50,7 @@ static void map_the_first(int file)
 	__wrap_os_map_memory(begin, file, 0, 3 * MB, 1, 1, 0);
 	__wrap_os_map_memory(begin + 64 * MB, file, 4 * MB, MB, 1, 1, 0);
 	printf("%d %d %d\n", (int)(UP(begin, 2 * MB) - (uintptr_t)begin) / 4096, present(begin, 3 * MB),
-	       present(begin + 64 * MB, MB));
+		present(begin + 64 * MB, MB));
 }
 
 /* Where the table's part that is apart begins and ends, in bytes behind a large page. */
@@ -61,10 +62,11 @@ static void tell_apart(const char *table)
 
 	while (fgets(line, sizeof(line), maps))
 		if (sscanf(line, "%llx-%llx rwxp", &first, &end) == 2 && strstr(line, " rwxp ") &&
-		    first >= (uintptr_t)table && first < (uintptr_t)table + 16 * MB)
+			first >= (uintptr_t)table && first < (uintptr_t)table + 16 * MB)
 			printf("%llu %llu\n", first % (2 * MB), end % (2 * MB));
 	fclose(maps);
 }
+
 void *__real_memblock_alloc_try_nid_raw(unsigned long long size, unsigned long long align,
 					unsigned long long least, unsigned long long most, int node)
 {
@@ -138,7 +140,7 @@ def test_small_ones_stay_in_the_file_that_processes_of_the_guest_share(kernel: P
 
 
 def test_the_pages_up_to_the_first_large_one_are_present_at_once(kernel: Path) -> None:
-    """The image's end differs; memory begins 1 MB before a multiple of 4 MB. What is mapped elsewhere waits until it is touched."""
+    """Memory begins 1 MB before a large page, wherever the image ends. What is mapped elsewhere waits."""
     told = subprocess.run([kernel, "0", "first"], capture_output=True, text=True, check=True).stdout
     assert told == "256 256 0\n"
 
@@ -155,7 +157,7 @@ def test_what_is_apart_of_a_file_with_large_pages_begins_and_ends_with_one(
 
 
 def place(kernel: Path, folder: Path, *mounts: str, words: str = "0 where") -> str:
-    """What the kernel says that begins in a sandbox with these mounts: where its memory lies, and its size."""
+    """What the kernel says in a sandbox with these mounts: where its memory lies, and its size."""
     for name in ("mem", "out"):
         (folder / name).mkdir()
     script = " && ".join(["cd " + str(folder), *mounts, f"exec {kernel} {words}"])

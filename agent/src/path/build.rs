@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{
-    addresses, devices, disturb, egress, ends, ingress, interface, lined, links, mptcp, pinned, place,
-    Topology,
+    addresses, devices, disturb, egress, ends, ingress, interface, lined, links, mptcp, pinned, place, wire,
+    Element, Topology,
 };
 use crate::error::{Context, Error, Result, UNSUPPORTED};
 use crate::kernel::netlink::{Message, Opening, Socket};
@@ -14,7 +14,7 @@ use crate::kernel::sys;
 use crate::kernel::sys::files::Text;
 use crate::kernel::sysctl;
 use crate::lab::Lab;
-use crate::plan::{Node, Plan};
+use crate::plan::{Node, Plan, Wire};
 
 /// Time for the kernel's workers to notice that links are up and to take IPv6 addresses into use.
 const SETTLE_NS: i64 = 10_000_000;
@@ -129,10 +129,10 @@ fn route(topology: &mut Topology, plan: &Plan, nodes: &Nodes, lab: Lab) -> Resul
 
 /// Queues, wires and lines, where packets leave and where they arrive.
 fn queue(topology: &mut Topology, plan: &Plan, nodes: &Nodes) -> Result<()> {
-    for (index, end) in ends(plan).enumerate() {
+    let elements = elements(plan)?;
+    for ((index, end), element) in ends(plan).enumerate().zip(elements) {
         disturb::here();
-        egress(topology, nodes, index, end, plan.line.is_some())
-            .map_err(|error| error.at(place(plan, index)))?;
+        egress(topology, nodes, index, end, element).map_err(|error| error.at(place(plan, index)))?;
     }
     if let Some((lines, wires)) = lined::start(plan, nodes)? {
         topology.lines = Some(lines);
@@ -145,6 +145,17 @@ fn queue(topology: &mut Topology, plan: &Plan, nodes: &Nodes) -> Result<()> {
         ingress::build(topology, plan, nodes, arrival).map_err(|error| error.at(place))?;
     }
     Ok(())
+}
+
+/// An element for each end that has a wire, unless a line carries it.
+fn elements(plan: &Plan) -> Result<Vec<Option<Element>>> {
+    let wires: Vec<Option<&Wire>> =
+        ends(plan).map(|end| end.wire.as_ref().filter(|_| plan.line.is_none())).collect();
+    for (index, wire) in wires.iter().enumerate() {
+        wire.map_or(Ok(()), wire::check).map_err(|error| error.at(place(plan, index)))?;
+    }
+    let mut made = wire::elements(&wires.iter().flatten().copied().collect::<Vec<_>>())?.into_iter();
+    Ok(wires.iter().map(|wire| wire.and_then(|_| made.next())).collect())
 }
 
 fn run(topology: &mut Topology, node: &Node, orders: &[Message]) -> Result<()> {

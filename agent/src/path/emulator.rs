@@ -38,7 +38,7 @@ fn one(egress: &Egress, topology: &mut Topology, socket: &mut Socket) -> Result<
         numbers.push(egress.end);
     }
     if let Some(wire) = &egress.wire {
-        let element = wire::attach(wire, &device, socket)?;
+        let element = wire::attach(wire, wire::element(wire)?, &device, socket)?;
         topology.wires.push((egress.end, Arc::new(Wired::Program(element))));
     }
     if egress.ifb.is_some() {

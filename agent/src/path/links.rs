@@ -4,10 +4,10 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use super::addresses;
 use super::interface::{ends_in, ifinfomsg, link_local, mac, up, without_own_address, FIRST_IFINDEX};
-use crate::error::{Context, Result};
+use crate::error::{Error, Result};
 use crate::kernel::netlink::{Attributes, Message, Socket, CREATE, EXCL};
 use crate::kernel::netns::Nodes;
-use crate::kernel::sys;
+use crate::kernel::sys::ethtool::Switches;
 use crate::plan::{End, Node, Plan};
 
 const IFLA_GSO_MAX_SEGS: u16 = 40;
@@ -82,11 +82,13 @@ pub(super) fn configure(plan: &Plan, node: &Node) -> Result<Vec<Message>> {
 }
 
 pub(super) fn switch_offload_off(plan: &Plan, node: &Node, socket: &Socket) -> Result<()> {
+    let mut switches = Switches::default();
     for (_, end) in ends_in(plan, node).filter(|(_, end)| !end.offload) {
         for command in [ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO] {
-            sys::ethtool::set(socket, &end.dev, command, 0)
-                .context(format_args!("switch offloads of {} in node {} off", end.dev, node.name))?;
+            switches.off(&end.dev, command);
         }
     }
-    Ok(())
+    switches.set(socket).map_err(|(dev, cause)| {
+        Error::system(format_args!("switch offloads of {dev} in node {} off", node.name), &cause)
+    })
 }

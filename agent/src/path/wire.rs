@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 
 use crate::error::{Context, Error, Result};
 use crate::kernel::netlink::{u64_at, Socket};
-use crate::kernel::sys::bpf::{Map, MapKind};
+use crate::kernel::sys::bpf::{Map, MapKind, Shape};
 use crate::kernel::sys::cpu;
 use crate::path::serial::Pace;
 use crate::plan::{Serial, Wire};
@@ -97,19 +97,22 @@ impl Element {
         self.counting == Counting::Atomic || cpu::configured() == 1
     }
 
-    /// Packets that came and how many of them were lost.
-    pub fn read(&self) -> Result<(u64, u64)> {
-        let mut state = [0; STATE_SIZE];
-        self.state.get(&0_u32.to_ne_bytes(), &mut state).context("read a wire's counters")?;
-        let field = |offset: i16| u64_at(&state, offset as usize).unwrap_or(0);
-        Ok((field(COUNTER), field(LOST)))
+    /// Packets that came and how many of them were lost, of each of these.
+    pub fn read_each(elements: &[&Self]) -> Result<Vec<(u64, u64)>> {
+        let mut states = vec![[0; STATE_SIZE]; elements.len()];
+        let mut values: Vec<_> =
+            elements.iter().zip(&mut states).map(|(of, to)| (&of.state, &mut to[..])).collect();
+        Map::get_each(&mut values).context("read a wire's counters")?;
+        let field = |state: &[u8], offset: i16| u64_at(state, offset as usize).unwrap_or(0);
+        Ok(states.iter().map(|state| (field(state, COUNTER), field(state, LOST))).collect())
     }
 
-    /// The next packet is number `first`; all else is forgotten.
-    pub fn count_from(&self, first: u64) -> Result<()> {
+    /// The next packet is number `first` on each of these; all else is forgotten.
+    pub fn count_each_from(elements: &[&Self], first: u64) -> Result<()> {
         let mut state = [0; STATE_SIZE];
         state[COUNTER as usize..LOST as usize].copy_from_slice(&first.to_ne_bytes());
-        self.state.set(&0_u32.to_ne_bytes(), &state).context("reset a wire's counters")
+        let values: Vec<_> = elements.iter().map(|element| (&element.state, &state[..])).collect();
+        Map::set_each(&values).context("reset a wire's counters")
     }
 
     /// From now on delay, jitter, loss and rate are those of `wire`; its other words hold from the beginning to the end.
@@ -119,7 +122,7 @@ impl Element {
     /// Values that no wire can have.
     pub fn change(&self, wire: &Wire, start_ns: i64) -> Result<()> {
         check(wire)?;
-        self.settings.set(&0_u32.to_ne_bytes(), &settings(wire, start_ns)).context("change a wire")
+        Map::set_each(&[(&self.settings, &settings(wire, start_ns))]).context("change a wire")
     }
 }
 
@@ -164,29 +167,49 @@ pub fn check(wire: &Wire) -> Result<()> {
     Ok(())
 }
 
-/// Puts a wire on a device's egress. Its root qdisc must be `fq`.
-pub fn attach(wire: &Wire, device: &Device, socket: &mut Socket) -> Result<Element> {
-    check(wire)?;
-    let (element, program) = loaded(wire)?;
+/// What wires work with, and their settings in it: an element for each, all by few visits to the kernel. [`attach`] completes them.
+///
+/// # Errors
+/// Maps that the kernel does not have.
+pub fn elements(wires: &[&Wire]) -> Result<Vec<Element>> {
+    let shapes = [Shape::of_one(STATE_SIZE), Shape::of_one(SETTINGS_SIZE)];
+    let maps = Map::create_all(&shapes.repeat(wires.len())).map_err(|(number, cause)| {
+        let what = ["counters", "settings"][number % 2];
+        Error::system(format_args!("create a wire's {what}"), &cause)
+            .hint("The kernel needs CONFIG_BPF_SYSCALL.")
+    })?;
+    let mut maps = maps.into_iter();
+    let mut elements = Vec::new();
+    for wire in wires {
+        let (Some(state), Some(settings)) = (maps.next(), maps.next()) else { break };
+        elements.push(Element { state, settings, drops: drop_list(&wire.drop)?, counting: Counting::Atomic });
+    }
+    let values: Vec<_> = wires.iter().map(|wire| settings(wire, 0)).collect();
+    let values: Vec<_> = elements.iter().zip(&values).map(|(of, value)| (&of.settings, &value[..])).collect();
+    Map::set_each(&values).context("set wires up")?;
+    Ok(elements)
+}
+
+/// Puts a wire on a device's egress, with its element. Its root qdisc must be `fq`.
+pub fn attach(wire: &Wire, element: Element, device: &Device, socket: &mut Socket) -> Result<Element> {
+    let (element, program) = loaded(wire, element)?;
     classifier::attach(&program, "wire", Side::Leaving, device, socket).map_err(|error| {
         error.hint("The kernel needs CONFIG_NET_CLS_BPF, CONFIG_NET_SCH_INGRESS and CONFIG_NET_SCH_FQ.")
     })?;
     Ok(element)
 }
 
+/// An element for one wire.
+///
+/// # Errors
+/// Values that no wire can have, and what [`elements`] cannot have.
+pub fn element(wire: &Wire) -> Result<Element> {
+    check(wire)?;
+    elements(&[wire])?.pop().ok_or_else(|| Error::new("topology", "a wire has no element"))
+}
+
 /// The program in the kernel, and what it works with.
-fn loaded(wire: &Wire) -> Result<(Element, OwnedFd)> {
-    let lacking = "The kernel needs CONFIG_BPF_SYSCALL.";
-    let array = |size, what| {
-        Map::create(MapKind::Array, 4, size, 1).context(what).map_err(|error| error.hint(lacking))
-    };
-    let mut element = Element {
-        state: array(STATE_SIZE, "create a wire's counters")?,
-        settings: array(SETTINGS_SIZE, "create a wire's settings")?,
-        drops: drop_list(&wire.drop)?,
-        counting: Counting::Atomic,
-    };
-    element.change(wire, 0)?;
+fn loaded(wire: &Wire, mut element: Element) -> Result<(Element, OwnedFd)> {
     let program = load(wire, &element).or_else(|refused| {
         element.counting = Counting::Plain;
         load(wire, &element).map_err(|_| refused)
@@ -199,14 +222,16 @@ fn loaded(wire: &Wire) -> Result<(Element, OwnedFd)> {
 /// # Errors
 /// The kernel takes no program for a wire.
 pub fn is_exact_here() -> Result<bool> {
-    loaded(&Wire::default()).map(|(element, _)| element.is_exact())
+    let wire = Wire::default();
+    loaded(&wire, element(&wire)?).map(|(element, _)| element.is_exact())
 }
 
 fn drop_list(numbers: &[u64]) -> Result<Option<Map>> {
     if numbers.is_empty() {
         return Ok(None);
     }
-    let map = Map::create(MapKind::Hash, 8, 1, numbers.len()).context("create a wire's list of drops")?;
+    let shape = Shape { kind: MapKind::Hash, key_size: 8, value_size: 1, max_entries: numbers.len() };
+    let map = Map::create(shape).context("create a wire's list of drops")?;
     for number in numbers {
         map.set(&number.to_ne_bytes(), &[1]).context("fill a wire's list of drops")?;
     }

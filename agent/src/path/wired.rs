@@ -15,12 +15,22 @@ pub enum Wired {
 }
 
 impl Wired {
-    /// Packets that came and how many of them were lost.
-    pub fn read(&self) -> Result<(u64, u64)> {
+    fn program(&self) -> Option<&Element> {
         match self {
-            Self::Program(element) => element.read(),
-            Self::Line(control) => Ok(control.read()),
+            Self::Program(element) => Some(element),
+            Self::Line(_) => None,
         }
+    }
+
+    /// Packets that came and how many of them were lost, on each of these.
+    pub fn read_each(wires: &[&Self]) -> Result<Vec<(u64, u64)>> {
+        let programs: Vec<&Element> = wires.iter().filter_map(|wired| wired.program()).collect();
+        let mut counted = Element::read_each(&programs)?.into_iter();
+        let read = |wired: &&Self| match wired {
+            Self::Program(_) => counted.next().unwrap_or_default(),
+            Self::Line(control) => control.read(),
+        };
+        Ok(wires.iter().map(read).collect())
     }
 
     /// Whether each packet has a number of its own, however many CPUs send.
@@ -32,15 +42,16 @@ impl Wired {
         }
     }
 
-    /// The next packet is number `first`; all else is forgotten.
-    pub fn count_from(&self, first: u64) -> Result<()> {
-        match self {
-            Self::Program(element) => element.count_from(first),
-            Self::Line(control) => {
+    /// The next packet is number `first` on each of these; all else is forgotten.
+    pub fn count_each_from(wires: &[&Self], first: u64) -> Result<()> {
+        let programs: Vec<&Element> = wires.iter().filter_map(|wired| wired.program()).collect();
+        Element::count_each_from(&programs, first)?;
+        for wired in wires {
+            if let Self::Line(control) = wired {
                 control.count_from(first);
-                Ok(())
             }
         }
+        Ok(())
     }
 
     /// From now on delay, jitter, loss and rate are those of `wire`, in an experiment that began at `start_ns`.

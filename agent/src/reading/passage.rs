@@ -6,7 +6,7 @@ use crate::kernel::bpf::{
     Alu, Atomic, Helper, Label, Program, Size, When, FRAME, R0, R1, R2, R3, R4, R6, R7,
 };
 use crate::kernel::netlink::u64_at;
-use crate::kernel::sys::bpf::{Map, MapKind};
+use crate::kernel::sys::bpf::{Map, MapKind, Shape};
 use crate::kernel::sys::ring::Ring;
 use crate::path::Topology;
 use crate::tc::classifier::{self, Side};
@@ -87,10 +87,15 @@ impl Passages {
             let takes = "CONFIG_BPF_SYSCALL with ring buffers, from Linux 5.8 on.";
             error.kind(UNSUPPORTED).hint(format!("{} {takes}", kind.taker))
         };
-        let records = Map::create(MapKind::Ring, 0, 0, kind.ring_bytes)
-            .context(format_args!("create a ring for {of}"))
-            .map_err(lacking)?;
-        let lost = Map::create(MapKind::Array, 4, 8, 1).context("create a counter").map_err(lacking)?;
+        let records = Map::create(Shape {
+            kind: MapKind::Ring,
+            key_size: 0,
+            value_size: 0,
+            max_entries: kind.ring_bytes,
+        })
+        .context(format_args!("create a ring for {of}"))
+        .map_err(lacking)?;
+        let lost = Map::create(Shape::of_one(8)).context("create a counter").map_err(lacking)?;
         let ring = Ring::map(records.fd(), kind.ring_bytes).context(format_args!("map the ring of {of}"))?;
         Ok(Self { kind, records, ring, lost })
     }

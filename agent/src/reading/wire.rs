@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::columns;
 use crate::error::Result;
-use crate::path::Topology;
+use crate::path::{Topology, Wired};
 use crate::record::table::TableWriter;
 
 #[derive(Debug)]
@@ -26,8 +26,9 @@ impl<'a> Wires<'a> {
 
     pub fn read(&mut self, now_ns: i64) -> Result<()> {
         let Some(table) = &mut self.table else { return Ok(()) };
-        for (end, element) in self.topology.wires() {
-            let (packets, lost) = element.read()?;
+        let wires: Vec<&Wired> = self.topology.wires().iter().map(|(_, wired)| &**wired).collect();
+        let counted = Wired::read_each(&wires)?;
+        for ((end, _), (packets, lost)) in self.topology.wires().iter().zip(counted) {
             let row = table.row();
             row.extend(now_ns.to_le_bytes());
             row.extend(end.to_le_bytes());

@@ -126,7 +126,9 @@ impl Due {
     fn write(&self, table: &mut TableWriter, done_ns: i64) -> Result<()> {
         let packets = match &self.work {
             Work::Lines(..) => 0,
-            Work::Wire(element, _) => element.read()?.0,
+            Work::Wire(element, _) => {
+                Wired::read_each(&[&**element])?.first().map_or(0, |(packets, _)| *packets)
+            }
         };
         let mut key = [0; KEY_BYTES];
         let name = name(self.change.key).as_bytes();

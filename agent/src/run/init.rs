@@ -1,9 +1,11 @@
 //! The first process of a virtual kernel: mounts what an experiment needs, runs it, switches the machine off.
 
+use std::ffi::{CStr, CString};
 use std::path::Path;
 
 use crate::error::{Context, Error, Result};
 use crate::kernel::sys;
+use crate::kernel::sys::visit::Visit;
 use crate::kernel::sysctl;
 use crate::lab::Lab;
 use crate::reading::trace::TRACEFS;
@@ -14,8 +16,8 @@ use crate::run::{commands, experiment};
 const OUT: &str = "/out";
 
 /// What programs expect in `/dev`: name and minor number (major 1, the memory devices).
-const DEVICES: [(&str, u32); 4] =
-    [("/dev/null", 3), ("/dev/zero", 5), ("/dev/random", 8), ("/dev/urandom", 9)];
+const DEVICES: [(&CStr, u32); 4] =
+    [(c"/dev/null", 3), (c"/dev/zero", 5), (c"/dev/random", 8), (c"/dev/urandom", 9)];
 
 /// The word on the kernel's command line that asks for commands instead of an experiment: the kernel hands words that it does not
 /// know to its first process.
@@ -44,20 +46,28 @@ pub fn main(what: &[&str]) -> ! {
 }
 
 fn mount_all() -> Result<()> {
+    let out = CString::new(OUT).unwrap_or_default();
+    let tracefs = CString::new(TRACEFS).unwrap_or_default();
     // The output first: an error in the others can then be told.
-    for (source, target, kind, options) in [
-        ("none", OUT, "hostfs", "out"),
-        ("none", "/proc", "proc", ""),
-        ("none", "/sys", "sysfs", ""),
-        ("none", TRACEFS, "tracefs", ""),
-        ("none", "/tmp", "tmpfs", ""),
-        ("none", "/dev", "tmpfs", ""),
-    ] {
-        sys::mounts::mount(source, target, kind, options)
-            .context(format_args!("mount {kind} on {target}"))?;
+    let file_systems = [
+        (&*out, c"hostfs", c"out"),
+        (c"/proc", c"proc", c""),
+        (c"/sys", c"sysfs", c""),
+        (&*tracefs, c"tracefs", c""),
+        (c"/tmp", c"tmpfs", c""),
+        (c"/dev", c"tmpfs", c""),
+    ];
+    let mut visit = Visit::new();
+    let mounted = file_systems.map(|(target, kind, options)| visit.mount(target, kind, options));
+    let made = DEVICES.map(|(path, minor)| visit.memory_device(path, minor));
+    let results = visit.carry_out().context("mount what an experiment needs")?;
+    for (call, (target, kind, _)) in mounted.into_iter().zip(file_systems) {
+        let (target, kind) = (target.to_string_lossy(), kind.to_string_lossy());
+        results.of(call).context(format_args!("mount {kind} on {target}"))?;
     }
-    for (path, minor) in DEVICES {
-        sys::mounts::memory_device(Path::new(path), minor).context(format_args!("make {path}"))?;
+    for (calls, (path, _)) in made.into_iter().zip(DEVICES) {
+        let made = calls.into_iter().try_for_each(|call| results.of(call).map(drop));
+        made.context(format_args!("make {}", path.to_string_lossy()))?;
     }
     // A fair scheduler remembers who had the processor for how long, since boot; who is ready at one instant would come in an
     // order that set-up decided. Computing takes no time here, so nobody has to wait for a share.

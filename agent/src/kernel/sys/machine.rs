@@ -44,8 +44,9 @@ pub fn have_pages_ready() {
     unsafe {
         ready(&raw const __executable_start as usize..&raw const etext as usize, READ);
         ready(&raw const __data_start as usize..&raw const end as usize, WRITE);
-        let begin = heap_begins(HEAP);
-        ready(begin..libc::sbrk(0) as usize, WRITE);
+        let heap = heap_begins(HEAP)..libc::sbrk(0) as usize;
+        ready(heap.clone(), WRITE);
+        let _first = AT_HAND.set(heap);
     }
 }
 
@@ -67,11 +68,16 @@ fn heap_begins(more: usize) -> usize {
 
 /// The same of memory that will soon be written to.
 pub fn have_ready<T>(memory: &[T]) {
-    if owns_kernel() {
-        let from = memory.as_ptr() as usize;
-        ready(from..from + size_of_val(memory), WRITE);
+    let Range { start, end } = memory.as_ptr_range();
+    let (start, end) = (start as usize, end as usize);
+    let at_hand = AT_HAND.get().is_some_and(|there| there.start <= start && end <= there.end);
+    if owns_kernel() && !at_hand {
+        ready(start..end, WRITE);
     }
 }
+
+/// The first of the heap, whose pages have been at hand since the begin.
+static AT_HAND: OnceLock<Range<usize>> = OnceLock::new();
 
 /// `MADV_POPULATE_READ` and `_WRITE`.
 const READ: libc::c_int = 22;

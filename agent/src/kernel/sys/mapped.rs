@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io;
+use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::os::fd::AsRawFd;
 use std::ptr;
@@ -67,6 +68,14 @@ impl Blank {
         let (both, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
         Mapped::map(length, both, flags, -1).map(Self)
     }
+
+    /// For as long as this process lives.
+    #[must_use]
+    pub fn kept(self) -> &'static mut [u8] {
+        let Mapped { begin, length } = *ManuallyDrop::new(self.0);
+        // SAFETY: the mapping is as long, can be written to, is nobody else's, and nothing unmaps it any more.
+        unsafe { std::slice::from_raw_parts_mut(begin.cast(), length) }
+    }
 }
 
 impl Deref for Blank {
@@ -97,5 +106,6 @@ mod tests {
         assert!(
             blank[..1 << 12].iter().all(|byte| *byte == 0) && blank[1 << 12..].iter().all(|byte| *byte == 7)
         );
+        assert_eq!(blank.kept()[1 << 12..], [7; 2 << 12]);
     }
 }

@@ -8,6 +8,10 @@ use rustix::fs::{FileType, Mode, StatVfsMountFlags, CWD};
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
 
 use super::namespaces;
+use super::visit::{Number, Visit};
+
+/// Who may read and write a device.
+const EVERYBODY: libc::mode_t = 0o666;
 
 /// Mounts a file system of a kind; `options` are its own.
 pub fn mount(source: &str, target: &str, kind: &str, options: &str) -> io::Result<()> {
@@ -97,6 +101,30 @@ pub fn enter_root(root: &Path) -> io::Result<()> {
     std::env::set_current_dir("/")
 }
 
+impl<'a> Visit<'a> {
+    /// Mounts a file system of a kind.
+    pub fn mount(&mut self, target: &'a CStr, kind: &'a CStr, options: &'a CStr) -> Number {
+        let [source, target, kind, options] =
+            [c"none", target, kind, options].map(|text| text.as_ptr() as u64);
+        // SAFETY: the texts outlive the list.
+        unsafe { self.call(libc::SYS_mount, &[source, target, kind, 0, options]) }
+    }
+
+    /// [`memory_device`]: makes it, and then gives everybody leave.
+    pub fn memory_device(&mut self, path: &'a CStr, minor: u32) -> [Number; 2] {
+        let (here, path, device) =
+            (libc::AT_FDCWD as u64, path.as_ptr() as u64, rustix::fs::makedev(1, minor));
+        let kind = u64::from(libc::S_IFCHR | EVERYBODY);
+        // SAFETY: the path outlives the list.
+        unsafe {
+            [
+                self.call(libc::SYS_mknodat, &[here, path, kind, device]),
+                self.call(libc::SYS_fchmodat, &[here, path, u64::from(EVERYBODY)]),
+            ]
+        }
+    }
+}
+
 /// One of the kernel's memory devices (major number 1), which everybody may read and write, under this path.
 pub fn memory_device(path: &Path, minor: u32) -> io::Result<()> {
     character_device(path, (1, minor))
@@ -104,7 +132,7 @@ pub fn memory_device(path: &Path, minor: u32) -> io::Result<()> {
 
 /// A character device by its major and minor number, which everybody may read and write, under this path.
 pub fn character_device(path: &Path, (major, minor): (u32, u32)) -> io::Result<()> {
-    let mode = Mode::from_raw_mode(0o666);
+    let mode = Mode::from_raw_mode(EVERYBODY);
     let device = rustix::fs::makedev(major, minor);
     rustix::fs::mknodat(CWD, path, FileType::CharacterDevice, mode, device)?;
     // The mask of this process took the leave to write from all but root.

@@ -1,6 +1,6 @@
 //! A wire by hand, in words, and the words that a line takes as well.
 
-use super::attach;
+use super::{attach, element};
 use crate::error::{Error, Result};
 use crate::kernel::netlink::Socket;
 use crate::plan::{Serial, Wire};
@@ -35,7 +35,7 @@ pub fn command(words: &[&str]) -> Result<()> {
         let queue = tc::parse(RELEASE, &device)?;
         tc::apply(&[queue], &mut socket, |work| work())?;
     }
-    attach(&wire, &device, &mut socket).map(drop)
+    attach(&wire, element(&wire)?, &device, &mut socket).map(drop)
 }
 
 /// Takes one of the words that wires and lines share, and its value.
