@@ -22,7 +22,7 @@ int __real_create_mem_file(unsigned long long size) { (void)size; return -1; }
 void __real_check_tmpexec(void) {}
 void *__real_sbrk(intptr_t increment) { (void)increment; return (void *)UP(_end, PAGE); }
 int __real_os_map_memory(void *virt, int fd, unsigned long long offset, unsigned long size,
-			 int r, int w, int x)
+				int r, int w, int x)
 {
 	(void)r, (void)w, (void)x;
 	return mmap(virt, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, offset) == MAP_FAILED;
