@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.record.asked import command
 from rushhour.spec.sweep import set_words
-from rushhour.verdict.cell import KERNELS_FAULT
 from rushhour.verdict.words import of_failure
 
 if TYPE_CHECKING:
@@ -35,17 +34,12 @@ def complaining(made: Verdict, kernel: str, scenarios: Sequence[str], *, whole: 
     quick = [] if whole else ["--quick"]
     return [
         {
-            "scenario": one.cell.scenario, "label": one.cell.label, "reason": of_failure(failed[0].error),
-            "lines": [line.rstrip() for line in (failed[0].error or "").splitlines()[1:]],
+            "scenario": one.cell.scenario, "label": one.cell.label, "reason": of_failure(failed.error),
+            "lines": [line.rstrip() for line in (failed.error or "").splitlines()[1:]],
             "repeat": command(["run", *_what(one.cell, scenarios), *quick, "--kernel", kernel]),
         }
         for one in made.cells
-        if any(trial.ran for trial in one.base.values())
-        and (
-            failed := [
-                trial for trial in one.candidate.values() if not trial.ran and trial.kind in KERNELS_FAULT
-            ]
-        )
+        if (failed := one.failed)
     ]  # fmt: skip
 
 

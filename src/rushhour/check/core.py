@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour import plain
 from rushhour.check import complaints, steps, telling, whole
+from rushhour.check.built import PREFIX, Built
 from rushhour.check.change import Change, between
-from rushhour.check.reach import Reach, holds, is_silent, reach
+from rushhour.check.reach import Reach, coming, holds, is_indirect, is_silent, reach
 from rushhour.check.same import compiles_to_the_same
 from rushhour.check.unused import unused
 from rushhour.coverage import index_file
 from rushhour.errors import BuildError, UsageError
 from rushhour.files import rooms
 from rushhour.lab import clock
-from rushhour.lab import kernel as kernels
-from rushhour.lab.kernel import git
+from rushhour.lab.kernel import git, linked
 from rushhour.packetdrill import pairs as drilled
 from rushhour.packetdrill.telling import keep
 from rushhour.record.seal import write_json
@@ -38,12 +38,11 @@ if TYPE_CHECKING:
     from rushhour.lab.kernel.snapshot import Beside
     from rushhour.running.conductor import Watch
     from rushhour.running.executor import Executor
+    from rushhour.verdict.side import Key
 
     Tell = Callable[[str], None]
 
 FORMAT = "rushhour-check/1"
-PREFIX = "check-"
-"""Of the names of kernels that are built for a check."""
 BROKEN = 1
 """Exit code of a change that does not build, or start."""
 UNTOLD = 3
@@ -133,7 +132,7 @@ def check(
         ):  # what follows a commit that does not build, or start, is judged without it
             before = after
     # The next check is most likely of the same series, with another end.
-    going.clear({pairs[0][0], *(after for _, after in pairs[-_MOST_KEPT:])})
+    going.built.clear({pairs[0][0], *(after for _, after in pairs[-_MOST_KEPT:])})
     worst = whole.deciding(commits)
     document: dict[str, Any] = {
         "format": FORMAT, "rushhour": __version__, "made": clock.stamped(), "tree": Path(tree).resolve().name,
@@ -177,12 +176,13 @@ class _Going:
     note: Tell
     scripts: drilled.Scripts | None = None
     told: dict[Change, Told] = field(default_factory=dict)
-    dead: set[str] = field(default_factory=set)
-    images: dict[str, str] = field(default_factory=dict)
     judged: list[str] = field(default_factory=list)
-    # By commit an earlier one of the series whose code it has.
-    code_of: dict[str, str] = field(default_factory=dict)
+    # Cells in which the last kernel with sanitizers complained.
+    failing: frozenset[Key] = frozenset()
     subject: str = ""
+
+    def __post_init__(self) -> None:
+        self.built = Built(self.where.place, self.tell)
 
     def find_scripts(self) -> None:
         """Look for packetdrill's scripts and its program, if scripts were named: before anything is built."""
@@ -211,10 +211,10 @@ class _Going:
             self.note(f"  {line}")
         found |= self._found(change, reached)
         if found.get("image") == "same":
-            self.code_of[after] = self.code_of.get(before, before)
+            self.built.same(before, after)
         if change in self.told and self.told[change].warnings:
             found["warnings"] = [*self.told[change].warnings]
-        if earlier := steps.restored(self.where.place, change, self.judged, self.images):
+        if earlier := steps.restored(self.where.place, change, self.judged, self.built.images):
             found["restores"] = earlier
         self.judged.append(after)
         found["elapsed_s"] = round(clock.monotonic() - begin, 1)
@@ -237,22 +237,33 @@ class _Going:
             return {**same, "silent": True}
         if self._is_same_code(change):
             return {**same, "numbers": True}
-        base = self._build(change.base)
+        base = self.built.build(change.base)
         try:
-            candidate = self._build(change.candidate)
+            candidate = self.built.build(change.candidate)
         except BuildError as error:
             broken = {"verdict": "broken", "exit": BROKEN, "reason": error.message}
             path = steps.overlooked(self.where, change.candidate, error.message)
             return {**broken, "overlooked": path} if path else broken
-        if base.identity["image_sha256"] == candidate.identity["image_sha256"]:
-            return same
-        # Where objects could not be compared before, they can be now that its kernel is built.
-        if self._is_same_code(change):
-            return {**same, "numbers": True}
+        apart = linked.differing(base, candidate)
+        if (alike := self._alike(change, base, candidate, apart)) is not None:
+            return {**same, **alike}
         if new := unused(self.where.place, change):
             reached = self._reach(change, new)
-        found = self._ran(change, base, candidate, reached)
+        objects = apart if apart and is_indirect(change) else ()
+        found = self._ran(change, base, candidate, coming(reached, self.index, objects))
+        found |= {"objects": [*objects]} if objects else {}
         return {**found, "change": telling.differing(change, reached)}
+
+    def _alike(
+        self, change: Change, base: Kernel, candidate: Kernel, apart: tuple[str, ...] | None
+    ) -> dict[str, Any] | None:
+        """In what two kernels differ that run the same code; None where they do not."""
+        if base.identity["image_sha256"] == candidate.identity["image_sha256"]:
+            return {}
+        if apart == ():
+            return {"configuration": True}
+        # Where objects could not be compared before, they can be now that its kernel is built.
+        return {"numbers": True} if self._is_same_code(change) else None
 
     def _is_same_code(self, change: Change) -> bool:
         """Whether it compiles to the same code, as far as is known now; asked twice, compiled once."""
@@ -266,7 +277,7 @@ class _Going:
 
     def _ran(self, change: Change, base: Kernel, candidate: Kernel, reached: Reach) -> dict[str, Any]:
         """What came of the cells, of packetdrill's scripts, of sanitizers."""
-        if reached.idle and not self._may_leave_out(base, change.base):
+        if reached.idle and not self._may_leave_out(change.base):
             reached = replace(reached, idle=frozenset())
         found = self._compared(base, candidate, reached)
         if found["verdict"] == "broken":
@@ -277,12 +288,12 @@ class _Going:
             found |= telling.with_sanitizers(found, self._watched(change, candidate, reached))
         return found
 
-    def _may_leave_out(self, base: Kernel, commit: str) -> bool:
+    def _may_leave_out(self, commit: str) -> bool:
         """Whether the index is of this base, and of the cells that run: quick looks at the suite."""
         asked = self.options
         if self.index is None or asked.all or asked.whole or (asked.scenarios and asked.coverage is None):
             return False
-        return holds(self.index, base.identity, self.where.place, self.code_of.get(commit, commit))
+        return holds(self.index, self.built.identity(commit), self.where.place, self.built.origin(commit))
 
     def _watched(self, change: Change, candidate: Kernel, reached: Reach) -> dict[str, Any]:
         """What all sanitizers together find in the candidate; of what they find in the base it is not guilty.
@@ -292,12 +303,13 @@ class _Going:
         where neither can be judged.
         """
         names = tuple(sorted(set(self.options.sanitizers)))
-        watched = self._build(change.candidate, names)
+        watched = self.built.build(change.candidate, names)
         found = self._compared(candidate, watched, reached, watched=True)
         verdict, heard = found["verdict"], found["complaints"]
         if heard:
-            both = self._build(change.base, names)
-            again = self._compared(both, watched, reached, watched=True, into=f"{watched.name}-both")
+            both = self.built.build(change.base, names)
+            here = replace(reached, first=self.failing)  # where the answer most likely is
+            again = self._compared(both, watched, here, watched=True, into=f"{watched.name}-both")
             if again["complaints"]:
                 verdict, heard = "worse", again["complaints"]
             elif verdict != "invalid":
@@ -316,16 +328,18 @@ class _Going:
         folder = self._into(into or candidate.name)
         made = compare(
             base.name, candidate.name, scenarios=self.options.scenarios or [SUITE],
-            quick=not self.options.whole, stop=not (self.options.all or watched), first=reached.first,
-            without=reached.idle, out=folder, jobs=self.options.jobs, watch=self.watch, lab=self.lab,
-            executor=self.executor,
+            quick=not self.options.whole, stop=not (self.options.all or watched),
+            failures=watched and not self.options.all, asked_alike=not watched,
+            first=reached.first, without=reached.idle, out=folder, jobs=self.options.jobs,
+            watch=self.watch, lab=self.lab, executor=self.executor,
         )  # fmt: skip
         document = output.write(made, folder)
         if why := telling.start(made):
-            self.dead.add(candidate.folder.name)
+            self.built.dead.add(candidate.folder.name)
         if watched:  # without sanitizers both are known to run
             sides = ((base, made.base), (candidate, made.candidate))
-            self.dead |= {kernel.folder.name for kernel, side in sides if telling.is_dead(side)}
+            dead = {kernel.folder.name for kernel, side in sides if telling.is_dead(side)}
+            self.built.dead |= dead if made.verdict == "invalid" else set()  # else it was not tried on
         differ = sum(not cell.identical for cell in made.cells)
         found: dict[str, Any] = {
             "verdict": made.verdict, "exit": made.exit, "report": str(folder / "report.html"),
@@ -335,6 +349,7 @@ class _Going:
         }  # fmt: skip
         if watched:
             asked = self.options
+            self.failing = frozenset(one.cell.key for one in made.cells if one.failed)
             found["complaints"] = complaints.complaining(
                 made, candidate.name, asked.scenarios, whole=asked.whole
             )
@@ -362,27 +377,3 @@ class _Going:
         if self.several:
             parts = [f"{len(self.judged):02d}", plain.slug(self.subject, _MOST_OF_SUBJECT), *parts]
         return self.folder / "-".join(filter(None, parts))
-
-    def _build(self, commit: str, sanitizers: tuple[str, ...] = ()) -> Kernel:
-        name = f"{PREFIX}{'-'.join([commit[:12], *sanitizers])}"
-        source = f"{self.where.place}@{commit}"
-
-        def told(step: kernels.Step) -> None:  # the place is ours, and longer than a terminal is wide
-            self.tell(f"{commit[:12]}: {str(step).replace(source, 'its source')}")
-
-        made = kernels.build(source, name, told, aside=True, files=sanitizers)
-        if not sanitizers:
-            self.images[commit] = str(made.identity["image_sha256"])
-        return made
-
-    def clear(self, keep: set[str]) -> None:
-        """Remove the kernels of earlier checks of this tree, but for those of these commits.
-
-        One that does not start is of none, and `doctor` would warn of it ever after.
-        """
-        mine = tuple(f"{PREFIX}{name[:12]}" for name in keep)  # with sanitizers, too
-        for kernel in kernels.installed():
-            source = str(kernel.origin().get("source", ""))
-            ours = source.startswith(f"{self.where.place}@")
-            if ours and (not kernel.name.startswith(mine) or kernel.folder.name in self.dead):
-                kernels.remove(kernel.folder.name)

@@ -7,7 +7,7 @@ whose text is the same in both.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from rushhour.lab.kernel import git
 from rushhour.verdict.side import key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from rushhour.check.change import Change, FileChange
@@ -142,6 +142,22 @@ def _all_known(one: FileChange, index: Index) -> bool:
     if one.path not in index.files or not one.path.endswith(".c"):
         return False
     return {function.name for function in index.files[one.path].functions}.issuperset(one.functions)
+
+
+def is_indirect(change: Change) -> bool:
+    """Whether what differs is, or may be, the code of other files: by headers, flags, options."""
+    return any(one.code and not one.path.endswith(".c") and not is_no_part(one.path) for one in change.files)
+
+
+def coming(reached: Reach, index: Index | None, objects: Collection[str]) -> Reach:
+    """With the cells that come to any function of objects that differ among those that run first."""
+    paths = [path for name in objects if index and (path := f"{name.removesuffix('.o')}.c") in index.files]
+    found = [
+        _keys(cells_calling(index, path, [function.name for function in index.files[path].functions]))
+        for path in paths
+        if index
+    ]
+    return replace(reached, first=reached.first.union(*found))
 
 
 def holds(index: Index, kernel: Mapping[str, object], repository: Path, commit: str) -> bool:

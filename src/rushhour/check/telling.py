@@ -30,6 +30,11 @@ RANK = {word: place for place, word in enumerate((*reversed(ORDER), "unexercised
 _OF_SCRIPTS = {"departs": "worse", "skipped": "invalid"}
 RANK["unexercised"] = RANK["inconclusive"]
 RANK["broken"] = RANK["worse"]
+# In what kernels of the same code differ, by the entry that says so.
+_SAME_CODE = {
+    "numbers": "numbers of lines in warnings may differ",
+    "configuration": "the text of the configuration in the image differs",
+}
 _OF_MAKE = re.compile(r"^make(?:\[\d+\])?: \*\*\* ")
 _MOST_LINES = 6
 _MOST_FUNCTIONS = 8
@@ -262,7 +267,15 @@ def _equal(found: Mapping[str, Any]) -> str:
     which = f" that come{'s' * (cells == 1)} to it" if idle else ""
     all_of = f"the 1 cell{which} is" if cells == 1 else f"all {cells} cells{which} are"
     same = f"Same: {all_of} equal to the byte."
-    return f"{same}{_idle(idle)}{_never(found)}{_unknown(found)}"
+    return f"{same}{_idle(idle)}{_never(found)}{_unknown(found)}{_objects(found.get('objects', ()))}"
+
+
+def _objects(names: Sequence[str]) -> str:
+    """What other code a header, a flag or an option makes."""
+    if not names:
+        return ""
+    which = ", ".join(names) if len(names) <= _MOST_LINES else f"{len(names)} objects"
+    return f" It makes other code of {which}."
 
 
 def _unknown(found: Mapping[str, Any]) -> str:
@@ -273,8 +286,9 @@ def _unknown(found: Mapping[str, Any]) -> str:
 
 def _unrun(found: Mapping[str, Any]) -> str:
     """Why nothing had to run."""
-    if found.get("numbers"):
-        return "it compiles to the same code; only numbers of lines in warnings may differ."
+    for key, rest in _SAME_CODE.items():
+        if found.get(key):
+            return f"it compiles to the same code; only {rest}."
     if not found.get("silent"):
         return "it compiles to the same image, bit for bit."
     if not found["change"]:

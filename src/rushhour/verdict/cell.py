@@ -58,6 +58,14 @@ class CellVerdict:
         """The seeds that ran on both sides, in order of repetition."""
         return [seed for seed in self.base if seed in self.candidate]
 
+    @property
+    def failed(self) -> Trial | None:
+        """The first run in which the candidate's kernel failed, in a cell that the base ran."""
+        if not any(trial.ran for trial in self.base.values()):
+            return None
+        tried = self.candidate.values()
+        return next((one for one in tried if not one.ran and one.kind in KERNELS_FAULT), None)
+
     def document(
         self, folder: Path | None = None, *, whole: bool = True, quick: bool = False
     ) -> ComparedCell:

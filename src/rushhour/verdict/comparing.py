@@ -70,6 +70,8 @@ class Asked:
     executor: Executor | None = None
     wanted: Wanted = WHOLE
     without: Collection[Key] = ()
+    failures: bool = False
+    asked_alike: bool = False
 
 
 def compare(
@@ -85,6 +87,8 @@ def compare(
     stop: bool = False,
     first: Collection[Key] = (),
     without: Collection[Key] = (),
+    failures: bool = False,
+    asked_alike: bool = False,
     out: Path | str | None = None,
     jobs: int | None = None,
     fresh: bool = False,
@@ -108,6 +112,10 @@ def compare(
         stop: End at the first cell that is worse.
         first: Cells that are judged before all others (`rushhour.verdict.side.key_of`).
         without: Cells that are left out.
+        failures: Look for the first cell in which the candidate's kernel fails and the base's does not, and
+            end there.
+        asked_alike: Both kernels were asked for the same options, and one is a change of the other: what the
+            candidate refuses and the base runs is lost, also where they are configured otherwise.
         out: Folder of the verdict and of the runs; by default `results/compare/BASE..CANDIDATE/DATE-TIME`.
         jobs: Runs at once; by default one per CPU.
         fresh: Run also what is known.
@@ -122,7 +130,21 @@ def compare(
     """
     begin = clock.monotonic()
     rule = _rule(seeds, max_seeds, minimum)
-    asked = Asked(scenarios, quick, rule, variables, stop, first, jobs, fresh, executor, wanted, without)
+    asked = Asked(
+        scenarios,
+        quick,
+        rule,
+        variables,
+        stop,
+        first,
+        jobs,
+        fresh,
+        executor,
+        wanted,
+        without,
+        failures,
+        asked_alike,
+    )
     _check(asked)
     sides = open_side(base), open_side(candidate)
     now = clock.now()
@@ -162,9 +184,11 @@ def _run(
                 lab, asked.jobs, fresh=asked.fresh, measure=False, wanted=asked.wanted,
                 executor=asked.executor, watch=watch,
             ) as conductor:  # fmt: skip
-                bench = Bench(*lanes, asked.rule, conductor, asked.stop, asked.first)
+                bench = Bench(
+                    *lanes, asked.rule, conductor, asked.stop, asked.first, asked.failures, asked.asked_alike
+                )
                 cells = bench.judge(tasks)
-                complete = not (asked.stop or asked.without)
+                complete = not (asked.stop or asked.failures or asked.without)
         finally:
             for one, name in zip(lanes, ("base", "candidate"), strict=True):
                 one.close(folder / name, complete=complete)
@@ -174,6 +198,7 @@ def _run(
         cells = cells if boots(sides[1], lab, folder, asked.executor) else never_ran(cells)
     missing += given_up(bench, tasks, candidate.name)
     stopped = asked.stop and any(cell.verdict == "worse" for cell in cells)
+    stopped = stopped or (asked.failures and any(cell.failed for cell in cells))
     verdict = Verdict(
         base, candidate, asked.rule, cells, missing, notes, asked.variables,
         stopped=stopped, planned=len(tasks),

@@ -146,16 +146,17 @@ def _examined(before: SideCell, after: SideCell, rule: Rule, *, virtual: bool) -
     return found
 
 
-def as_failed(base: Side, candidate: Side, key: Key) -> SideCell:
+def as_failed(base: Side, candidate: Side, key: Key, *, asked_alike: bool = False) -> SideCell:
     """The candidate's cell; as one that failed, where the base ran what the candidate refuses.
 
-    Both were configured the same: so the kernel lost it.
+    Both were configured the same: so the kernel lost it. Or both were asked for the same, and what lies
+    between them is all that can have made another configuration of it.
     """
     before, after = base.cells[key], candidate.cells[key]
     if not after.skipped or before.skipped:
         return after  # before the kernels are asked for: that looks through all runs of a side
     configured = [(side.fact("kernel") or {}).get("config_sha256") for side in (base, candidate)]
-    if configured[0] is None or configured[0] != configured[1]:
+    if not asked_alike and (configured[0] is None or configured[0] != configured[1]):
         return after
     lost = {
         seed: Trial(seed, trial.repetition, error=after.skipped, kind=LOST, valid=False)

@@ -5,7 +5,8 @@
 A cell whose tables are equal to the byte, or that hardly moved, needs one look. One that changed is judged
 after 5, 10, 20 seeds (`Rule.looks`), together with all others that are still open. With `stop` cells come in
 small portions, the cheap ones of every scenario first, and of a portion those that changed most; the first
-that is worse ends it, and so does the first in which the candidate hangs where the base does not.
+that is worse ends it, and so does the first in which the candidate hangs where the base does not. Where only
+failures are looked for, every cell has its first repetitions and no more, in portions that are smaller yet.
 """
 
 from __future__ import annotations
@@ -50,7 +51,15 @@ class Task:
 
 @dataclass
 class Bench:
-    """Two lanes, and the conductor that carries out what they want; `hangs` counts the candidate's."""
+    """Two lanes, and the conductor that carries out what they want.
+
+    Attributes:
+        stop: End at the first cell that is worse.
+        first: Cells that are judged before all others.
+        failures: Look for cells in which the candidate fails and the base does not, and end at the first.
+        asked_alike: What the candidate refuses and the base runs, the candidate has lost.
+        hangs: How often the candidate hung.
+    """
 
     base: Lane
     candidate: Lane
@@ -58,6 +67,8 @@ class Bench:
     conductor: Conductor
     stop: bool = False
     first: Collection[Key] = ()
+    failures: bool = False
+    asked_alike: bool = False
     hangs: int = 0
     _hopeless: bool = False
     _hung_in: set[tuple[Key, int]] = field(default_factory=set)
@@ -65,8 +76,10 @@ class Bench:
     _examined: dict[Key, Examined] = field(default_factory=dict)
 
     def judge(self, tasks: Sequence[Task]) -> list[CellVerdict]:
-        """Run and judge every cell; with `stop`, up to the first that is worse."""
-        if self.stop:
+        """Run and judge every cell; with `stop`, up to the first that is worse, or fails."""
+        if self.failures:
+            self._until_failed(tasks)
+        elif self.stop:
             self._until_worse(tasks)
         else:
             self._grow(self._begin(tasks), 0)
@@ -90,6 +103,15 @@ class Bench:
                 return
         self._grow(later, 0)
 
+    def _until_failed(self, tasks: Sequence[Task]) -> None:
+        order, size = self._order(tasks), self.conductor.capacity
+        for start in range(0, len(order), size):
+            for task in self._begin(order[start : start + size]):
+                found = self._examine(task, last=True)
+                self._cells[task.key] = conclude_all([found], self.rule.level)[0]
+            if any(cell.failed for cell in self._cells.values()):
+                return
+
     def _order(self, tasks: Sequence[Task]) -> list[Task]:
         chosen = [task for task in tasks if task.key in self.first]
         return cheap_first(chosen) + cheap_first([task for task in tasks if task.key not in self.first])
@@ -105,7 +127,8 @@ class Bench:
     def _there(self, task: Task) -> bool:
         """Whether both sides ran the cell: skipped and given up ones are not compared."""
         base, candidate = self.base.side, self.candidate.side
-        candidate.cells[task.key] = as_failed(base, candidate, task.key)
+        alike = self.asked_alike
+        candidate.cells[task.key] = as_failed(base, candidate, task.key, asked_alike=alike)
         return all(side.trials and not side.skipped for side in self._sides(task))
 
     def _settled(self, task: Task) -> bool:

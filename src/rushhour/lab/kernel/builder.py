@@ -25,6 +25,7 @@ from rushhour.lab.kernel import (
     given,
     host,
     image,
+    linked,
     objects,
     process,
     reuse,
@@ -120,7 +121,7 @@ def _build(asked: _Asked, beside: given.Given | None) -> store.Kernel:
     with _locked(found, lambda: tell(Step("waiting: another process builds this tree"))) as held:
         if asked.from_nothing:
             shutil.rmtree(store.cache("build", found.key), ignore_errors=True)
-        elif same := _same(found, wanted):
+        elif same := _same(found, wanted, listed=asked.aside and not beside):
             tell(Step(f"unchanged: {same.release} is built already"))
             return _again(same, found, wanted, asked)
         else:
@@ -130,12 +131,15 @@ def _build(asked: _Asked, beside: given.Given | None) -> store.Kernel:
         return _make(found, wanted, held, asked)
 
 
-def _same(found: sources.Source, wanted: training.Wanted) -> store.Kernel | None:
-    """The kernel that would come out, if it is there already; where none can be trained, a plain one does."""
+def _same(found: sources.Source, wanted: training.Wanted, *, listed: bool) -> store.Kernel | None:
+    """The kernel that would come out, if it is there already; where none can be trained, a plain one does.
+
+    One that is built aside is held against others: it has the list of its objects.
+    """
     kernels = store.installed()
     for inputs in (_inputs(found, wanted.mark), *([_inputs(found, "")] if wanted.hindrance else [])):
         for kernel in kernels:
-            if kernel.origin().get("inputs") == inputs:
+            if kernel.origin().get("inputs") == inputs and (linked.has_list(kernel) or not listed):
                 return kernel
     return None
 
@@ -207,6 +211,8 @@ def _make(found: sources.Source, wanted: training.Wanted, held: _Held, asked: _A
     again.keep()
     trained = training.train(make, wanted, tell)
     files = {**image.stripped(place, log), "config": place / ".config", "build.log": log, **trained.files}
+    if not trained.files:  # of a trained kernel both builds have left objects
+        files |= linked.kept(tree, place)
     if found.given and found.given.counts:
         files[coverage.NOTES] = coverage.kept(tree, place)
     identity = _identity(str(asked.name), found, place, files[image.IMAGE], lacking) | trained.facts
