@@ -140,6 +140,19 @@ def test_one_kernel_has_all_sanitizers_and_what_they_find_is_worse(watched: Path
     assert told(quiet) == []
 
 
+def test_the_first_complaint_ends_a_check_and_the_base_is_asked_in_its_cell_first(watched: Path) -> None:
+    (watched / "one.c").write_text(BODY.format(80))
+    lab = complaining({"80"}, (*CELLS, "cubic", "bbr"))
+    found = judged(watched, lab=lab, sanitizers=("kasan",))
+    assert (found["verdict"], found["commits"][0]["sanitizers"]["cells"]) == ("worse", 1)
+    ran = [(name, cc) for name, cc, _ in lab.ran if name.endswith("-kasan") and cc != "boot"]
+    mine, its_base = ran[:2]
+    assert ran == [mine, (its_base[0], mine[1]), mine], "what fails is not known when it is asked for again"
+    assert mine[0] != its_base[0]
+    # It starts, so it is kept for who wants to see the complaint again.
+    assert mine[0] in {one.name for one in kernels.installed()}
+
+
 def test_of_what_sanitizers_find_in_the_base_a_change_is_not_guilty(watched: Path) -> None:
     (watched / "one.c").write_text(BODY.format(80))
     found = judged(watched, lab=complaining({"80", "90"}), sanitizers=("kasan",))

@@ -68,6 +68,28 @@ def printed(whole: dict[str, Any], width: int = 100) -> str:
     return str(text)
 
 
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ({"revision": "0123456789abcdef", "commit": "0123456789abcdef"}, "Linux 6.12.3 at 0123456789ab"),
+        ({"revision": "v6.12", "commit": "0123456789abcdef"}, "Linux 6.12.3 at v6.12"),
+        (
+            {"revision": "0123456789abcdef", "commit": "0123456789abcdef", "sanitizers": "kasan"},
+            "Linux 6.12.3 at 0123456789ab with kasan",
+        ),
+        ({"revision": "v6.12", "commit": "fedcba9876543210"}, "check-0123456789ab"),  # a person's own name
+        ({}, "check-0123456789ab"),
+    ],
+)
+def test_a_title_says_what_a_kernel_was_built_of(
+    mixed: dict[str, Any], folder: Path, source: dict[str, str], expected: str
+) -> None:
+    name = "check-0123456789ab"
+    kernel = {"name": name, "release": "6.12.3", "source": {"kind": "git", **source}}
+    other = mixed | {"candidate": mixed["candidate"] | {"name": name, "kernel": kernel}}
+    assert f"{expected} against debian-6.1" in html(other, folder)
+
+
 def test_the_page_is_one_file_whole_and_repeatable(mixed: dict[str, Any], folder: Path) -> None:
     page = html(mixed, folder)
     assert page == html(copy.deepcopy(mixed), folder)

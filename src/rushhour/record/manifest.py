@@ -69,6 +69,7 @@ class KernelSource(Document):
     kind: str | None = None
     package: str = ""
     version: str | None = None
+    revision: str | None = None
     commit: str | None = None
     file: str | None = None
     directory: str | None = None

@@ -210,11 +210,9 @@ def _make(found: sources.Source, wanted: training.Wanted, held: _Held, asked: _A
         made = make.compile(_counter(place, tell), training.ready(make, wanted))
     again.keep()
     trained = training.train(make, wanted, tell)
-    files = {**image.stripped(place, log), "config": place / ".config", "build.log": log, **trained.files}
-    if not trained.files:  # of a trained kernel both builds have left objects
+    files = _kept(found, tree, place, log) | trained.files
+    if not trained.files:  # where it is trained, objects of two builds lie here
         files |= linked.kept(tree, place)
-    if found.given and found.given.counts:
-        files[coverage.NOTES] = coverage.kept(tree, place)
     identity = _identity(str(asked.name), found, place, files[image.IMAGE], lacking) | trained.facts
     _leave(make, trained, tell)
     notes = _notes(found, tree, log)
@@ -231,6 +229,13 @@ def _make(found: sources.Source, wanted: training.Wanted, held: _Held, asked: _A
         **({"untrained": trained.hindrance} if trained.hindrance else {}),
     }
     return store.save(str(asked.name), identity, _key(identity), origin, files)
+
+
+def _kept(found: sources.Source, tree: Path, place: Path, log: Path) -> dict[str, Path]:
+    files = {**image.stripped(place, log), "config": place / ".config", "build.log": log}
+    if found.given and found.given.counts:
+        files[coverage.NOTES] = coverage.kept(tree, place)
+    return files
 
 
 def _leave(make: Make, trained: training.Trained, tell: Callable[[Step], None]) -> None:

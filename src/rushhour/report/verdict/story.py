@@ -110,7 +110,7 @@ def _story(document: VerdictFile) -> Story:
     whole = Story(
         verdict,
         _headline(verdict, counts, identical),
-        f"{candidate.name} against {base.name}",
+        f"{_called(document.candidate)} against {_called(document.base)}",
         base,
         candidate,
         _facts(document),
@@ -161,6 +161,17 @@ def _side(side: ComparedSide) -> Side:
     release = f"Linux {kernel.release}" if kernel.release else ""
     what = f"{release} ({kernel.name})" if kernel.name not in ("", name) and release else release
     return Side(name, what)
+
+
+def _called(side: ComparedSide) -> str:
+    """What a side is called in a title: of one that was built for a comparison, what it was built of."""
+    kernel = side.kernel
+    source, name = kernel.source, str(side.name or kernel.name or "records")
+    commit, revision = source.commit or "", source.revision or ""
+    if not commit or commit[:12] not in name:
+        return name
+    at = commit[:12] if commit.startswith(revision) else revision
+    return f"Linux {kernel.release} at {at}{f' with {source.sanitizers}' if source.sanitizers else ''}"
 
 
 def _facts(document: VerdictFile) -> list[tuple[str, str]]:
