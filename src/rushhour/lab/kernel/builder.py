@@ -210,7 +210,7 @@ def _make(found: sources.Source, wanted: training.Wanted, held: _Held, asked: _A
         made = make.compile(_counter(place, tell), training.ready(make, wanted))
     again.keep()
     trained = training.train(make, wanted, tell)
-    files = _kept(found, tree, place, log) | trained.files
+    files = {**_kept(found, tree, place, log), **trained.files}
     if not trained.files:  # where it is trained, objects of two builds lie here
         files |= linked.kept(tree, place)
     identity = _identity(str(asked.name), found, place, files[image.IMAGE], lacking) | trained.facts
