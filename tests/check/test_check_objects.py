@@ -7,6 +7,7 @@ from checks import BODY, elsewhere, judged, measured
 from fakes import FakeLab
 from little_tree import commit, git
 
+from rushhour.check.built import Built
 from rushhour.check.change import Change, FileChange
 from rushhour.check.reach import is_indirect
 from rushhour.errors import UnsupportedError
@@ -46,6 +47,19 @@ def test_an_option_that_is_off_is_the_same_code_and_nothing_runs(tree: Path) -> 
     assert found["sentence"] == (
         "Same: it compiles to the same code; only the text of the configuration in the image differs."
     )
+
+
+def test_an_index_holds_behind_an_option_that_is_off(tree: Path) -> None:
+    """What an index is of is the first kernel with the code, whose configuration has another text."""
+    made = Built(tree / ".git", lambda _: None)
+    first = git(tree, "rev-parse", "HEAD")
+    second = commit(tree, "an option", Kconfig__extra=OFF)
+    kernels_of = [made.build(one) for one in (first, second)]
+    configured = [str(one.identity["config_sha256"]) for one in kernels_of]
+    assert configured[0] != configured[1]
+    assert made.identity(second)["config_sha256"] == configured[1]
+    made.same(first, second)
+    assert (made.origin(second), made.identity(second)["config_sha256"]) == (first, configured[0])
 
 
 def test_an_option_that_code_reads_is_no_text_alone(tree: Path) -> None:
