@@ -356,6 +356,17 @@ fn fast_open_and_keepalive_change_nothing_of_what_arrives() {
 }
 
 #[test]
+fn a_user_timeout_that_the_kernel_would_take_for_none_is_refused() {
+    let prepared = |timeout_ns: i64| {
+        let asked = json!({"bytes": 1000, "user_timeout_ns": timeout_ns});
+        traffic::prepare(&plan(100, &[asked]), &nodes(), Path::new(".")).map(drop)
+    };
+    assert!(prepared(2000 * MS).is_ok());
+    assert!(prepared(MS - 1).is_err());
+    assert!(prepared(i64::MAX).is_err());
+}
+
+#[test]
 fn both_ends_that_connect_are_not_refused_for_their_words() {
     let words = json!({"open": "both", "close": "wait"});
     assert!(traffic::prepare(&plan(100, &[words]), &nodes(), Path::new(".")).is_ok());

@@ -13,6 +13,7 @@ BY_IPERF3 = '[[flow]]\nname = "x"\ngenerator = "iperf3"\n'
         ('receiver_cc = "dctcp"', "receiver_cc", "iperf3 has no receiver_cc"),
         ('read_rate = "1mbit"', "read_rate", "iperf3 has no read_rate"),
         ("keepalive = true", "keepalive", "iperf3 has no keepalive"),
+        ('user_timeout = "2s"', "user_timeout", "iperf3 has no user_timeout"),
         ("fastopen = true", "fastopen", "iperf3 has no fastopen"),
         ("zerocopy = true", "zerocopy", "iperf3 has no zerocopy"),
         ('open = "both"', "open", "iperf3 has no open"),

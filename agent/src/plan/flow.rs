@@ -108,6 +108,9 @@ pub struct Flow {
     /// `SO_KEEPALIVE` at both ends.
     #[serde(default)]
     pub keepalive: bool,
+    /// `TCP_USER_TIMEOUT` at the sender.
+    #[serde(default)]
+    pub user_timeout_ns: Option<i64>,
     /// The first data go with the SYN, where the kernels allow it.
     #[serde(default)]
     pub fastopen: bool,

@@ -112,6 +112,7 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
     options::tcp_number(&socket, libc::TCP_MAXSEG, "TCP_MAXSEG", flow.mss.map(|mss| mss as i32))?;
     options::tcp_number(&socket, libc::TCP_NODELAY, "TCP_NODELAY", flow.nodelay.map(i32::from))?;
     options::keepalive(&socket, flow)?;
+    options::user_timeout(&socket, flow)?;
     options::fast_open_connect(&socket, flow)?;
     if let Some(bps) = flow.pacing_bps {
         sys::options::set_option(&socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, bps / 8)

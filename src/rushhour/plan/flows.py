@@ -178,6 +178,7 @@ def _of_connection(keys: Flow) -> dict[str, Any]:
     """How a connection begins, how it is watched and how it ends."""
     return {
         "keepalive": keys.keepalive or None,
+        "user_timeout_ns": keys.user_timeout and keys.user_timeout.ns,
         "fastopen": keys.fastopen or None,
         "zerocopy": keys.zerocopy or None,
         "open": keys.open,

@@ -99,6 +99,11 @@ class Flow(Model):
         description="SO_KEEPALIVE at both ends: a silent peer is asked whether it is there; the times are "
         "sysctls (net.ipv4.tcp_keepalive_time, _intvl, _probes)",
     )
+    user_timeout: Duration | None = Field(
+        None,
+        description="TCP_USER_TIMEOUT at the sender, whole milliseconds: how long data may go unacknowledged "
+        "before the kernel gives the connection up (RFC 5482); default: as often as net.ipv4.tcp_retries2 says",
+    )
     fastopen: bool | None = Field(
         None,
         description="TCP Fast Open: the first data go with the SYN where a cookie is known; hosts allow it "

@@ -34,6 +34,7 @@ def check_iperf3(scenario: Scenario, flow: Flow, here: Path) -> Iterator[Problem
         "burst",
         "gso",
         "keepalive",
+        "user_timeout",
         "fastopen",
         "zerocopy",
         "open",
