@@ -65,7 +65,8 @@ FLOW: Document = {
     "nodelay": True, "on": "1s", "off": "1s", "burst": 7, "gso": True, "generator": "iperf3",
     "arrivals": {"process": "poisson", "rate": "7/s"}, "paths": ["one", "two"], "backup": ["one"],
     "announced": ["three"],
-    "keepalive": True, "user_timeout": "777ms", "fastopen": True, "zerocopy": True, "open": "both", "close": "leave",
+    "keepalive": True, "user_timeout": "777ms",
+    "fastopen": True, "zerocopy": True, "open": "both", "close": "leave",
 }  # fmt: skip
 KINDS: dict[str, Document] = {
     "tcp": {}, "udp": {"rate": "1mbit"}, "ping": {}, "rr": {}, "crr": {},

@@ -102,7 +102,7 @@ class Flow(Model):
     user_timeout: Duration | None = Field(
         None,
         description="TCP_USER_TIMEOUT at the sender, whole milliseconds: how long data may go unacknowledged "
-        "before the kernel gives the connection up (RFC 5482); default: as often as net.ipv4.tcp_retries2 says",
+        "before the kernel gives the connection up (RFC 5482); default: as net.ipv4.tcp_retries2 says",
     )
     fastopen: bool | None = Field(
         None,

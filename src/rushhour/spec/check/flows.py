@@ -75,6 +75,12 @@ def _check_kind(flow: Flow, here: Path) -> Iterator[Problem]:
         yield Problem((*here, "rate"), "a UDP flow needs a rate", 'write for example rate = "10mbit"')
 
 
+def _check_user_timeout(flow: Flow, here: Path) -> Iterator[Problem]:
+    timeout = flow.user_timeout
+    if timeout is not None and (timeout.ns <= 0 or timeout.ns % 1_000_000):
+        yield Problem((*here, "user_timeout"), f'"{timeout}" is not whole milliseconds, 1 or more')
+
+
 def _check_values(flow: Flow, here: Path) -> Iterator[Problem]:
     for key in ("rate", "pacing", "read_rate"):
         rate = getattr(flow, key)
@@ -91,8 +97,7 @@ def _check_values(flow: Flow, here: Path) -> Iterator[Problem]:
     least, most = (1, LARGEST_ECHO) if flow.kind in kinds.ECHOES else (SMALLEST_DATAGRAM, LARGEST_DATAGRAM)
     if flow.packet is not None and not least <= flow.packet.bytes <= most:
         yield Problem((*here, "packet"), f'"{flow.packet}" is not between "{least}B" and "{most}B"')
-    if flow.user_timeout is not None and (flow.user_timeout.ns <= 0 or flow.user_timeout.ns % 1_000_000):
-        yield Problem((*here, "user_timeout"), f'"{flow.user_timeout}" is not whole milliseconds, 1 or more')
+    yield from _check_user_timeout(flow, here)
     if flow.mss is not None and flow.mss.bytes not in _MSS:
         yield Problem((*here, "mss"), f'"{flow.mss}" is not between "{_MSS[0]}B" and "{_MSS[-1]}B"')
     if flow.kind in kinds.ECHOES and flow.interval is not None and flow.interval.ns == 0:
