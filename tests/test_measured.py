@@ -242,3 +242,12 @@ def test_a_run_is_judged_once_whichever_kernel_made_the_same_files(
     monkeypatch.setattr(measured, "code", lambda: "other")
     once({})
     assert len(judged) == 5
+
+
+def test_to_remember_makes_no_file_that_goes_again(cache: Path) -> None:
+    journal = cache.with_name(f"{cache.name}-journal")
+    remembered.keep("first", b"1")
+    first = journal.stat().st_ino
+    remembered.keep("second", b"2")
+    assert journal.stat().st_ino == first
+    assert [remembered.recall(key) for key in ("first", "second")] == [b"1", b"2"]

@@ -38,6 +38,8 @@ def _connect(path: Path, schema: str) -> sqlite3.Connection:
         store = sqlite3.connect(path, timeout=1, isolation_level=None, check_same_thread=False)
         try:
             store.execute("PRAGMA synchronous = OFF")
+            # The journal's file stays: of files that come and go each other new one takes longer (ext4).
+            store.execute("PRAGMA journal_mode = PERSIST")
             store.execute(schema)
         except sqlite3.OperationalError:
             store.close()
