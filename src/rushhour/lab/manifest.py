@@ -22,7 +22,7 @@ from rushhour.record.found import completed
 from rushhour.record.json_file import read_json
 from rushhour.record.manifest import REAL_TIME
 from rushhour.record.result_file import ResultFile
-from rushhour.record.seal import FORMAT, MANIFEST, seal, sealed, sums_of, unwritten, write_json
+from rushhour.record.seal import FORMAT, MANIFEST, seal, sealed, sums_of, unwritten, write_unseen
 from rushhour.version import __version__
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def relabel(known: Path, destination: Path, job: Job) -> Path:
             kept.share(known, folder, with_manifest=False)
             same = {name: old[name] for name in _JUDGED}
             judged = _judged_once(folder, manifest, old.files) if record.is_whole else manifest | same
-            write_json(folder / MANIFEST, sealed(judged))
+            write_unseen(folder / MANIFEST, sealed(judged))
             rooms.take_place(folder, destination)
     except OSError as error:
         raise unwritten(error, destination) from error

@@ -116,7 +116,10 @@ def seal(
     try:
         whole = sealed({**manifest, "format": FORMAT, "files": sums or sums_of(folder)})
         sync_all(_files(folder))
-        write_json(folder / MANIFEST, whole)
+        if destination is None:
+            write_json(folder / MANIFEST, whole)
+        else:
+            write_unseen(folder / MANIFEST, whole)
         sync(folder)
         return folder if destination is None else _rename(folder, destination)
     except OSError as error:
@@ -145,6 +148,18 @@ def _spelled(value: Mapping[str, object]) -> bytes:
 def write_json(path: Path, value: Mapping[str, object]) -> None:
     """Write JSON beside `path`, then rename it into place, durably: nobody ever sees half of it."""
     rooms.put(path, b"".join(_pieces(value)), durable=True)
+
+
+def write_unseen(path: Path, value: Mapping[str, object]) -> None:
+    """Write JSON durably into a folder that nobody looks into yet: it need not appear at once.
+
+    Raises:
+        OSError: it cannot be written, or something is there.
+    """
+    with path.open("xb") as file:
+        file.writelines(_pieces(value))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _pieces(value: Mapping[str, object]) -> Iterator[bytes]:
