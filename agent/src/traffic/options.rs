@@ -150,12 +150,12 @@ pub(super) fn keepalive(socket: &OwnedFd, flow: &Flow) -> Result<()> {
 
 /// How long data may go unacknowledged before the kernel gives the connection up.
 pub(super) fn user_timeout(socket: &OwnedFd, flow: &Flow) -> Result<()> {
-    let Some(timeout_ns) = flow.user_timeout_ns else { return Ok(()) };
+    let Some(limit_ns) = flow.user_timeout_ns else { return Ok(()) };
     // Of 0 the kernel would make no limit at all.
-    let timeout_ms = i32::try_from(timeout_ns / 1_000_000).ok().filter(|&ms| ms > 0).ok_or_else(|| {
-        Error::new("plan", format!("a user timeout of {timeout_ns} ns is not 1 to {} ms", i32::MAX))
+    let whole_ms = i32::try_from(limit_ns / 1_000_000).ok().filter(|&ms| ms > 0).ok_or_else(|| {
+        Error::new("plan", format!("a user timeout of {limit_ns} ns is not 1 to {} ms", i32::MAX))
     })?;
-    tcp_number(socket, libc::TCP_USER_TIMEOUT, "TCP_USER_TIMEOUT", Some(timeout_ms))
+    tcp_number(socket, libc::TCP_USER_TIMEOUT, "TCP_USER_TIMEOUT", Some(whole_ms))
 }
 
 /// Has `connect` wait for the first data, which go with the SYN where a cookie is known.
