@@ -151,11 +151,12 @@ def is_indirect(change: Change) -> bool:
 
 def coming(reached: Reach, index: Index | None, objects: Collection[str]) -> Reach:
     """With the cells that come to any function of objects that differ among those that run first."""
-    paths = [path for name in objects if index and (path := f"{name.removesuffix('.o')}.c") in index.files]
+    if index is None:
+        return reached
+    covered = [path for name in objects if (path := f"{name.removesuffix('.o')}.c") in index.files]
     found = [
         _keys(cells_calling(index, path, [function.name for function in index.files[path].functions]))
-        for path in paths
-        if index
+        for path in covered
     ]
     return replace(reached, first=reached.first.union(*found))
 

@@ -131,20 +131,9 @@ def compare(
     begin = clock.monotonic()
     rule = _rule(seeds, max_seeds, minimum)
     asked = Asked(
-        scenarios,
-        quick,
-        rule,
-        variables,
-        stop,
-        first,
-        jobs,
-        fresh,
-        executor,
-        wanted,
-        without,
-        failures,
-        asked_alike,
-    )
+        scenarios, quick, rule, variables, stop, first, jobs, fresh, executor, wanted, without,
+        failures=failures, asked_alike=asked_alike,
+    )  # fmt: skip
     _check(asked)
     sides = open_side(base), open_side(candidate)
     now = clock.now()
@@ -185,8 +174,9 @@ def _run(
                 executor=asked.executor, watch=watch,
             ) as conductor:  # fmt: skip
                 bench = Bench(
-                    *lanes, asked.rule, conductor, asked.stop, asked.first, asked.failures, asked.asked_alike
-                )
+                    *lanes, asked.rule, conductor, asked.stop, asked.first,
+                    failures=asked.failures, asked_alike=asked.asked_alike,
+                )  # fmt: skip
                 cells = bench.judge(tasks)
                 complete = not (asked.stop or asked.failures or asked.without)
         finally:
