@@ -7,14 +7,13 @@ use super::interface::{ends_in, ifinfomsg, link_local, mac, up, without_own_addr
 use crate::error::{Error, Result};
 use crate::kernel::netlink::{Attributes, Message, Socket, CREATE, EXCL};
 use crate::kernel::netns::Nodes;
-use crate::kernel::sys::ethtool::Switches;
+use crate::kernel::sys::ethtool::switch_off;
 use crate::plan::{End, Node, Plan};
 
 const IFLA_GSO_MAX_SEGS: u16 = 40;
 const VETH_INFO_PEER: u16 = 1;
-const ETHTOOL_STSO: u32 = 0x1f;
-const ETHTOOL_SGSO: u32 = 0x24;
-const ETHTOOL_SGRO: u32 = 0x2c;
+/// `ETHTOOL_STSO`, `_SGSO`, `_SGRO`.
+const OFFLOADS: [u32; 3] = [0x1f, 0x24, 0x2c];
 
 fn properties(into: &mut Attributes, end: &End, mac: [u8; 6], netns: Option<BorrowedFd<'_>>) {
     into.text(libc::IFLA_IFNAME, &end.dev).put(libc::IFLA_ADDRESS, &mac).u32(libc::IFLA_MTU, end.mtu);
@@ -82,13 +81,9 @@ pub(super) fn configure(plan: &Plan, node: &Node) -> Result<Vec<Message>> {
 }
 
 pub(super) fn switch_offload_off(plan: &Plan, node: &Node, socket: &Socket) -> Result<()> {
-    let mut switches = Switches::default();
-    for (_, end) in ends_in(plan, node).filter(|(_, end)| !end.offload) {
-        for command in [ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO] {
-            switches.off(&end.dev, command);
-        }
-    }
-    switches.set(socket).map_err(|(dev, cause)| {
+    let segmented = ends_in(plan, node).filter(|(_, end)| !end.offload);
+    let switches = segmented.flat_map(|(_, end)| OFFLOADS.map(|switch| (end.dev.as_str(), switch)));
+    switch_off(socket, &switches.collect::<Vec<_>>()).map_err(|(dev, cause)| {
         Error::system(format_args!("switch offloads of {dev} in node {} off", node.name), &cause)
     })
 }

@@ -165,8 +165,7 @@ impl Passages {
     /// How many packets found no room.
     pub fn lost(&self) -> Result<u64> {
         let mut count = [0; 8];
-        self.lost
-            .get(&0_u32.to_ne_bytes(), &mut count)
+        Map::get_each(&mut [(&self.lost, &mut count)])
             .context(format_args!("read the counter of lost {}", self.kind.of))?;
         Ok(u64_at(&count, 0).unwrap_or(0))
     }

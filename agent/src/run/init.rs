@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::error::{Context, Error, Result};
 use crate::kernel::sys;
+use crate::kernel::sys::mounts::MEMORY;
 use crate::kernel::sys::visit::Visit;
 use crate::kernel::sysctl;
 use crate::lab::Lab;
@@ -15,7 +16,7 @@ use crate::run::{commands, experiment};
 /// Where the host's folder of this run appears; `out` is its name beside the guest's root on the host.
 const OUT: &str = "/out";
 
-/// What programs expect in `/dev`: name and minor number (major 1, the memory devices).
+/// What programs expect in `/dev`: memory devices, by name and minor number.
 const DEVICES: [(&CStr, u32); 4] =
     [(c"/dev/null", 3), (c"/dev/zero", 5), (c"/dev/random", 8), (c"/dev/urandom", 9)];
 
@@ -59,7 +60,7 @@ fn mount_all() -> Result<()> {
     ];
     let mut visit = Visit::new();
     let mounted = file_systems.map(|(target, kind, options)| visit.mount(target, kind, options));
-    let made = DEVICES.map(|(path, minor)| visit.memory_device(path, minor));
+    let made = DEVICES.map(|(path, minor)| visit.character_device(path, (MEMORY, minor)));
     let results = visit.carry_out().context("mount what an experiment needs")?;
     for (call, (target, kind, _)) in mounted.into_iter().zip(file_systems) {
         let (target, kind) = (target.to_string_lossy(), kind.to_string_lossy());

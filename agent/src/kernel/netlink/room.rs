@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{PART, PARTS};
-use crate::kernel::sys::mapped::Blank;
+use crate::kernel::sys::mapped::blank;
 
 const ROOM: usize = PARTS * PART;
 const AT_ONCE: usize = 32;
@@ -25,7 +25,7 @@ impl Room {
     pub fn take() -> io::Result<Self> {
         let mut spare = spare();
         if spare.is_empty() {
-            spare.extend(Blank::new(AT_ONCE * ROOM)?.kept().chunks_exact_mut(ROOM).rev());
+            spare.extend(blank(AT_ONCE * ROOM)?.chunks_exact_mut(ROOM).rev());
         }
         Ok(Self(spare.pop().unwrap_or_default()))
     }

@@ -196,12 +196,6 @@ impl Map {
         bpf(BPF_MAP_UPDATE_ELEM, &mut self.element(key, address(value))).map(drop)
     }
 
-    pub fn get(&self, key: &[u8], value: &mut [u8]) -> io::Result<()> {
-        self.fits(key, value)?;
-        let at = value.as_mut_ptr() as u64;
-        bpf(BPF_MAP_LOOKUP_ELEM, &mut self.element(key, at)).map(drop)
-    }
-
     fn element(&self, key: &[u8], value: u64) -> Element {
         Element { map: self.fd.as_raw_fd() as u32, pad: 0, key: address(key), value, flags: 0 }
     }

@@ -26,42 +26,27 @@ fn request(dev: &str, data: *mut libc::c_char) -> libc::ifreq {
     libc::ifreq { ifr_name: name, ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_data: data } }
 }
 
-/// `struct ethtool_value`: a switch (`ETHTOOL_STSO` and the like) and what it becomes.
-type Switch = [u32; 2];
-
-/// Switches of devices, to be set together.
-#[derive(Debug, Default)]
-pub struct Switches<'a> {
-    devices: Vec<&'a str>,
-    values: Vec<Switch>,
-}
-
-impl<'a> Switches<'a> {
-    pub fn off(&mut self, dev: &'a str, switch: u32) {
-        self.devices.push(dev);
-        self.values.push([switch, 0]);
-    }
-
-    /// Sets them by one visit to the kernel; the devices are those of the socket's namespace.
-    ///
-    /// # Errors
-    /// The first device that refuses, and why.
-    pub fn set(mut self, socket: &impl AsFd) -> Result<(), (&'a str, io::Error)> {
-        let of = |(dev, value): (&&str, &mut Switch)| request(dev, value.as_mut_ptr().cast());
-        let mut requests: Vec<_> = self.devices.iter().zip(&mut self.values).map(of).collect();
-        let mut visit = Visit::new();
-        let to = socket.as_fd().as_raw_fd() as u64;
-        let asked = requests.iter_mut().map(|request| {
-            let at = &raw mut *request as u64;
-            // SAFETY: a whole ifreq, whose data are the eight bytes that such a command reads; both outlive the list.
-            unsafe { visit.call(libc::SYS_ioctl, &[to, SIOCETHTOOL, at]) }
-        });
-        let asked: Vec<_> = asked.collect();
-        let unasked = |cause| (self.devices.first().copied().unwrap_or_default(), cause);
-        let results = visit.carry_out().map_err(unasked)?;
-        let done = self.devices.iter().zip(asked);
-        done.into_iter().try_for_each(|(dev, call)| results.of(call).map(drop).map_err(|cause| (*dev, cause)))
-    }
+/// Puts switches (`ETHTOOL_STSO` and the like) of devices out by one visit to the kernel; the devices are those of the socket's namespace.
+///
+/// # Errors
+/// The first device that refuses, and why.
+pub fn switch_off<'a>(socket: &impl AsFd, all: &[(&'a str, u32)]) -> Result<(), (&'a str, io::Error)> {
+    // `struct ethtool_value`: the switch, and what it becomes.
+    let mut values: Vec<[u32; 2]> = all.iter().map(|(_, switch)| [*switch, 0]).collect();
+    let of = |((dev, _), value): (&(&str, u32), &mut [u32; 2])| request(dev, value.as_mut_ptr().cast());
+    let mut requests: Vec<_> = all.iter().zip(&mut values).map(of).collect();
+    let mut visit = Visit::new();
+    let to = socket.as_fd().as_raw_fd() as u64;
+    let ask = |request: &mut libc::ifreq| {
+        let at = std::ptr::from_mut(request) as u64;
+        // SAFETY: a whole ifreq, whose data are the eight bytes that such a command reads; both outlive the list.
+        unsafe { visit.call(libc::SYS_ioctl, &[to, SIOCETHTOOL, at]) }
+    };
+    let asked: Vec<_> = requests.iter_mut().map(ask).collect();
+    let results = visit.carry_out().map_err(|cause| (all.first().map_or("", |(dev, _)| *dev), cause))?;
+    let refused =
+        |((dev, _), call): (&(&'a str, u32), _)| results.of(call).map(drop).map_err(|cause| (*dev, cause));
+    all.iter().zip(asked).try_for_each(refused)
 }
 
 #[cfg(test)]
@@ -72,11 +57,9 @@ mod tests {
     fn the_device_that_refuses_a_switch_is_named() {
         const SWITCH: u32 = 0x24;
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
-        let mut switches = Switches::default();
-        switches.off("no such", SWITCH);
-        switches.off("nor this", SWITCH);
-        let (dev, cause) = switches.set(&socket).expect_err("there is no such device");
+        let refused = switch_off(&socket, &[("no such", SWITCH), ("nor this", SWITCH)]);
+        let (dev, cause) = refused.expect_err("there is no such device");
         assert_eq!((dev, cause.raw_os_error()), ("no such", Some(libc::ENODEV)));
-        assert!(Switches::default().set(&socket).is_ok(), "nothing to set");
+        assert!(switch_off(&socket, &[]).is_ok(), "nothing to set");
     }
 }

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io;
 use std::mem::ManuallyDrop;
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 use std::os::fd::AsRawFd;
 use std::ptr;
 
@@ -52,45 +52,15 @@ impl Drop for Mapped {
     }
 }
 
-/// Zeros to be written over. An allocator would write them where it has used memory at hand.
-#[derive(Debug)]
-pub struct Blank(Mapped);
-
-// SAFETY: the mapping belongs to whoever owns this, as a vector's memory does.
-unsafe impl Send for Blank {}
-
-impl Blank {
-    /// At least one byte.
-    ///
-    /// # Errors
-    /// No memory.
-    pub fn new(length: usize) -> io::Result<Self> {
-        let (both, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        Mapped::map(length, both, flags, -1).map(Self)
-    }
-
-    /// For as long as this process lives.
-    #[must_use]
-    pub fn kept(self) -> &'static mut [u8] {
-        let Mapped { begin, length } = *ManuallyDrop::new(self.0);
-        // SAFETY: the mapping is as long, can be written to, is nobody else's, and nothing unmaps it any more.
-        unsafe { std::slice::from_raw_parts_mut(begin.cast(), length) }
-    }
-}
-
-impl Deref for Blank {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl DerefMut for Blank {
-    fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the mapping is as long, can be written to, and `self` is borrowed alone.
-        unsafe { std::slice::from_raw_parts_mut(self.0.begin.cast(), self.0.length) }
-    }
+/// Zeros to be written over, at least one, for as long as this process lives. An allocator would write them where it has used memory at hand.
+///
+/// # Errors
+/// No memory.
+pub fn blank(length: usize) -> io::Result<&'static mut [u8]> {
+    let (both, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    let whole = ManuallyDrop::new(Mapped::map(length, both, flags, -1)?);
+    // SAFETY: the mapping is as long, can be written to, is nobody else's, and nothing unmaps it.
+    Ok(unsafe { std::slice::from_raw_parts_mut(whole.begin.cast(), length) })
 }
 
 #[cfg(test)]
@@ -99,13 +69,12 @@ mod tests {
 
     #[test]
     fn blank_memory_is_zeros_and_keeps_what_is_written() {
-        let mut blank = Blank::new(3 << 12).expect("memory");
+        let blank = blank(3 << 12).expect("memory");
         assert!(blank.len() == 3 << 12 && blank.iter().all(|byte| *byte == 0));
         blank[1 << 12..].fill(7);
         let blank = std::thread::spawn(move || blank).join().expect("the same");
         assert!(
             blank[..1 << 12].iter().all(|byte| *byte == 0) && blank[1 << 12..].iter().all(|byte| *byte == 7)
         );
-        assert_eq!(blank.kept()[1 << 12..], [7; 2 << 12]);
     }
 }

@@ -2,14 +2,17 @@
 
 use std::ffi::{CStr, CString};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::{FileType, Mode, StatVfsMountFlags, CWD};
+use rustix::fs::StatVfsMountFlags;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
 
 use super::namespaces;
 use super::visit::{Number, Visit};
 
+/// The memory devices' major number.
+pub const MEMORY: u32 = 1;
 /// Who may read and write a device.
 const EVERYBODY: libc::mode_t = 0o666;
 
@@ -102,39 +105,40 @@ pub fn enter_root(root: &Path) -> io::Result<()> {
 }
 
 impl<'a> Visit<'a> {
-    /// Mounts a file system of a kind.
+    /// Mounts a file system of a kind; what comes after it in the list needs it.
     pub fn mount(&mut self, target: &'a CStr, kind: &'a CStr, options: &'a CStr) -> Number {
         let [source, target, kind, options] =
             [c"none", target, kind, options].map(|text| text.as_ptr() as u64);
         // SAFETY: the texts outlive the list.
-        unsafe { self.call(libc::SYS_mount, &[source, target, kind, 0, options]) }
+        let mounted = unsafe { self.call(libc::SYS_mount, &[source, target, kind, 0, options]) };
+        self.needed();
+        mounted
     }
 
-    /// [`memory_device`]: makes it, and then gives everybody leave.
-    pub fn memory_device(&mut self, path: &'a CStr, minor: u32) -> [Number; 2] {
-        let (here, path, device) =
-            (libc::AT_FDCWD as u64, path.as_ptr() as u64, rustix::fs::makedev(1, minor));
-        let kind = u64::from(libc::S_IFCHR | EVERYBODY);
+    /// [`character_device`]: makes it, and if that goes well gives everybody leave.
+    pub fn character_device(&mut self, path: &'a CStr, (major, minor): (u32, u32)) -> [Number; 2] {
+        let (here, path) = (libc::AT_FDCWD as u64, path.as_ptr() as u64);
+        let (device, everybody) = (rustix::fs::makedev(major, minor), u64::from(EVERYBODY));
+        let kind = u64::from(libc::S_IFCHR) | everybody;
         // SAFETY: the path outlives the list.
-        unsafe {
-            [
-                self.call(libc::SYS_mknodat, &[here, path, kind, device]),
-                self.call(libc::SYS_fchmodat, &[here, path, u64::from(EVERYBODY)]),
-            ]
-        }
+        let made = unsafe { self.call(libc::SYS_mknodat, &[here, path, kind, device]) };
+        self.needed();
+        // The mask of this process took the leave to write from all but root.
+        // SAFETY: as above.
+        [made, unsafe { self.call(libc::SYS_fchmodat, &[here, path, everybody]) }]
     }
 }
 
-/// One of the kernel's memory devices (major number 1), which everybody may read and write, under this path.
+/// One of the kernel's memory devices, which everybody may read and write, under this path.
 pub fn memory_device(path: &Path, minor: u32) -> io::Result<()> {
-    character_device(path, (1, minor))
+    character_device(path, (MEMORY, minor))
 }
 
 /// A character device by its major and minor number, which everybody may read and write, under this path.
-pub fn character_device(path: &Path, (major, minor): (u32, u32)) -> io::Result<()> {
-    let mode = Mode::from_raw_mode(EVERYBODY);
-    let device = rustix::fs::makedev(major, minor);
-    rustix::fs::mknodat(CWD, path, FileType::CharacterDevice, mode, device)?;
-    // The mask of this process took the leave to write from all but root.
-    Ok(rustix::fs::chmod(path, mode)?)
+pub fn character_device(path: &Path, numbers: (u32, u32)) -> io::Result<()> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    let mut visit = Visit::new();
+    let calls = visit.character_device(&path, numbers);
+    let results = visit.carry_out()?;
+    calls.into_iter().try_for_each(|call| results.of(call).map(drop))
 }
