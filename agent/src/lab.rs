@@ -17,12 +17,4 @@ impl Lab {
     pub const fn is_virtual(self) -> bool {
         matches!(self, Self::Virtual)
     }
-
-    /// Has no more use for something at the end of an experiment. A virtual kernel is switched off next, and all files are closed
-    /// together then: each by itself is a visit to the kernel.
-    pub fn let_go<T>(self, what: T) {
-        if self.is_virtual() {
-            std::mem::forget(what);
-        }
-    }
 }

@@ -30,7 +30,6 @@ use crate::kernel::netns::Nodes;
 use crate::kernel::sys::machine::owns_kernel;
 use crate::kernel::sys::together::{Step, Together};
 use crate::kernel::sys::visit::{Moment, Visit};
-use crate::lab::Lab;
 use crate::path::Topology;
 use crate::plan::{Flow, Kind, Plan};
 use crate::reading::found::datagrams::Datagrams;
@@ -289,7 +288,7 @@ impl<'a> Sampler<'a> {
 
     /// Writes what is left; gives how many stamps of sojourn times and of datagrams were lost, by their tables where there were to
     /// be some.
-    pub fn finish(mut self, lab: Lab) -> Result<BTreeMap<String, u64>> {
+    pub fn finish(mut self) -> Result<BTreeMap<String, u64>> {
         if let Some(sockets) = &mut self.sockets {
             sockets.flush()?;
         }
@@ -307,13 +306,12 @@ impl<'a> Sampler<'a> {
         }
         self.wires.flush()?;
         let mut lost = BTreeMap::new();
-        if let Some(sojourns) = self.sojourns.take() {
+        if let Some(sojourns) = self.sojourns {
             lost.insert(sojourn::TABLE.to_owned(), sojourns.finish()?);
         }
-        if let Some(datagrams) = self.datagrams.take() {
+        if let Some(datagrams) = self.datagrams {
             lost.insert(found::datagrams::TABLE.to_owned(), datagrams.finish()?);
         }
-        lab.let_go(self);
         Ok(lost)
     }
 }

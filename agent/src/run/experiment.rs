@@ -77,7 +77,7 @@ fn attempt(out: &Path, lab: Lab, report: &mut Report) -> Result<()> {
     let clock = program::clock(&plan, if real { soon(&plan) } else { settle()? });
     report.start_clock_ns = clock.start_ns();
     renew(&plan, &nodes, &mut topology, report)?;
-    let flows = traffic::prepare(&plan, &nodes, &raw)?;
+    let prepared = traffic::prepare(&plan, &nodes, &raw)?;
     let firewalls = Firewalls::start(&plan, &nodes)?;
     let book = found::book(&plan)?;
     let keep: Option<&dyn Fn(Leftover)> = real.then_some(&|_| ());
@@ -90,15 +90,16 @@ fn attempt(out: &Path, lab: Lab, report: &mut Report) -> Result<()> {
     let loads = Loads::start(&plan, clock)?;
     let programs = Programs::start(lab, &plan, &nodes, clock, &raw)?;
     let core = Core { lab, plan: &plan, nodes: &nodes, clock, raw: &raw };
-    drive(&core, flows, &mut sampler, programs, report)?;
-    let lost_stamps = sampler.finish(lab)?;
-    stop_line(&mut topology, report)?;
+    drive(&core, prepared, &mut sampler, programs, report)?;
+    let lost_stamps = sampler.finish()?;
+    if let Some(carried) = topology.stop_line()? {
+        report.machine.entry(String::new()).or_default().line = Some(carried);
+    }
     report.inputs = firewalls.read()?;
     beside.into_iter().try_for_each(Beside::finish)?;
     report.loads = loads.finish(clock)?;
     report.lost_events = trace.map(Trace::finish).transpose()?.unwrap_or_default();
     report.lost_events.extend(lost_stamps);
-    lab.let_go((topology, nodes));
     conclude(book.as_ref(), real, &raw, report)
 }
 
@@ -117,14 +118,6 @@ fn drive(
     let awaited = programs.iter().filter(|one| ends(one.id));
     report.ended_ns = if over.early { awaited.filter_map(|one| one.ended_ns).max() } else { None };
     report.programs = programs;
-    Ok(())
-}
-
-/// Ends the line that carries the wires' packets, where there is one.
-fn stop_line(topology: &mut Topology, report: &mut Report) -> Result<()> {
-    if let Some(carried) = topology.stop_line()? {
-        report.machine.entry(String::new()).or_default().line = Some(carried);
-    }
     Ok(())
 }
 

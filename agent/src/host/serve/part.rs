@@ -182,7 +182,7 @@ fn carry_out(mut ready: Ready, clock: Clock) -> Result<(Report, (Sockets, Option
     let core = Core { lab: Lab::Machine, plan, nodes, clock, raw: &raw };
     let over = core.drive(ready.flows, &mut sampler, report)?;
     report.flows.iter_mut().for_each(|end| add_advice(plan, end));
-    sampler.finish(Lab::Machine)?;
+    sampler.finish()?;
     if let Some(trace) = ready.trace {
         report.lost_events = trace.finish()?;
     }
