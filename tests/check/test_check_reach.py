@@ -93,6 +93,15 @@ def test_what_is_not_compiled_is_known_not_to_be_executed(index: Index) -> None:
         assert (found.known, found.first, found.compiled) == (True, keys(), {path: False})
 
 
+def test_what_an_index_covers_is_told_by_what_it_knows(index: Index) -> None:
+    """One of an older program covers less: what it does not know may well be compiled."""
+    driver = change(5, path="drivers/net/ethernet/intel/e1000/e1000_main.c")
+    assert not reach(driver, index, lambda _: TEXT).known
+    known = replace(index.files["net/ipv4/tcp_x.c"], name="drivers/net/veth.c")
+    wider = replace(index, files={**index.files, known.name: known})
+    assert reach(driver, wider, lambda _: TEXT).compiled == {driver.files[0].path: False}
+
+
 def test_cells_that_come_to_no_function_that_differs_are_idle(index: Index) -> None:
     assert reach(change(22, functions=("idle",)), index, lambda _: TEXT).idle == keys("cubic", "reno", "bbr")
     one = replace(

@@ -49,8 +49,8 @@ def coverage(
     """Say which lines, functions and branches of the kernel's network stack are executed.
 
     SCENARIOs (files, names, studies; without any: the suite, quick) are run on a kernel that counts;
-    RESULTS are folders of such runs. Covered are net/ipv4, net/ipv6, net/core, net/sched, files of
-    your own, and what they use of include/net.
+    RESULTS are folders of such runs. Covered are net/, drivers/net/, files of your own, and what they
+    use of include/net.
 
     \b
     coverage.html      the page: each file's source, line by line, with the cells

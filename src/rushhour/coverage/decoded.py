@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from rushhour.coverage import FOLDERS, HEADERS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
-COVERED = re.compile(r"net/(?:ipv4|ipv6|core|sched|with)/|include/net/")
+COVERED = re.compile("|".join(f"{folder}/" for folder in (*FOLDERS, HEADERS)))
 """Files of which anything is said; others appear where their functions were inlined."""
 
 

@@ -112,7 +112,7 @@ def _file(index: Index, name: str) -> FileIndex:
     if name not in index.files:
         raise UsageError(
             f"{name} is not covered",
-            hint="covered are net/ipv4, net/ipv6, net/core, net/sched and what they use of include/net",
+            hint="covered is what is compiled of net/ and drivers/net/, and what they use of include/net",
         )
     return index.files[name]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
     from rushhour.coverage.decoded import Function
     from rushhour.coverage.index import FileIndex, Index
 
-FOLDERS = ("net/ipv4", "net/ipv6", "net/core", "net/sched", "net/with", "include/net")
-"""The covered folders, in the order in which they are told."""
+_FIRST = ("net/ipv4", "net/ipv6", "net/core", "net/sched")
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,27 @@ def together(name: str, parts: Iterable[Totals]) -> Totals:
 
 def by_folder(index: Index) -> list[tuple[Totals, list[Totals]]]:
     """Each covered folder with its files, those with the most lines that nothing executes first."""
-    files = [of_file(index, one) for one in index.files.values()]
-    found = []
-    for folder in FOLDERS:
-        inside = [one for one in files if one.name.startswith(f"{folder}/")]
-        if inside:
-            ordered = sorted(inside, key=lambda one: (one.lines.executed - one.lines.total, one.name))
-            found.append((together(folder, inside), ordered))
-    return found
+    inside = defaultdict(list)
+    for one in index.files.values():
+        inside[_folder(one.name)].append(of_file(index, one))
+    return [
+        (
+            together(folder, inside[folder]),
+            sorted(inside[folder], key=lambda one: (one.lines.executed - one.lines.total, one.name)),
+        )
+        for folder in sorted(inside, key=_place)
+    ]
+
+
+def _folder(name: str) -> str:
+    """The folder in which a file is told: `net/core`, `drivers/net`; `net` of what lies there itself."""
+    return "/".join(name.split("/")[:-1][:2])
+
+
+def _place(folder: str) -> tuple[int, bool, str]:
+    """TCP's and the queues' first, drivers and headers last."""
+    rank = _FIRST.index(folder) if folder in _FIRST else len(_FIRST)
+    return rank, not folder.startswith("net"), folder
 
 
 def never(index: Index, one: FileIndex) -> list[Function]:

@@ -1,7 +1,7 @@
 """Kernels that count what they execute: how they are compiled, and what is kept to read their counts.
 
-Only the protocols and queues count (`COVERED`); the rest of the kernel is as it always is. No option is
-switched on and no file of the kernel is changed: make has a variable for flags of all that is built in
+Only the network stack and its devices count (`FOLDERS`); the rest of the kernel is as it always is. No option
+is switched on and no file of the kernel is changed: make has a variable for flags of all that is built in
 (`CFLAGS_KERNEL`), whose value may depend on the object.
 """
 
@@ -12,19 +12,18 @@ import re
 import zipfile
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rushhour.coverage import FOLDERS, HEADERS
 from rushhour.errors import BuildError
 from rushhour.lab.kernel import process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 COVERAGE = "coverage"
 """The word that asks for it: `kernel build SOURCE --with coverage`."""
-COVERED = ("net/ipv4/%.o", "net/ipv6/%.o", "net/core/%.o", "net/sched/%.o", "net/with/%.o")
-"""The objects that count, as make's patterns; the last are files given beside a source."""
 NOTES = "coverage.zip"
 """In the kernel's folder: the compiler's notes (`.gcno`) and the text of the covered files."""
 _OBJECT, _SOURCE = "coverage.o", "dump.c"
@@ -36,7 +35,7 @@ _COUNTING = (
     "-fprofile-arcs", "-ftest-coverage", "-fprofile-update=single", "-fno-early-inlining",
     "-fprofile-info-section=rushhour_coverage", "-fprofile-dir=.", "-frandom-seed=$@",
 )  # fmt: skip
-_TEXTS = ("net/ipv4", "net/ipv6", "net/core", "net/sched", "net/with", "include/net")
+_PATTERNS = " ".join(f"{folder}/%.o" for folder in FOLDERS)
 _DATE = (2026, 1, 1, 0, 0, 0)
 
 
@@ -48,13 +47,13 @@ def source() -> str:
 @cache
 def sha256() -> str:
     """Hash of what of ours decides a counting kernel."""
-    return hashlib.sha256(f"{source()}{_COUNTING}{COVERED}{_TEXTS}".encode()).hexdigest()
+    return hashlib.sha256(f"{source()}{_COUNTING}{FOLDERS}{HEADERS}".encode()).hexdigest()
 
 
 def flags(tree: Path, place: Path) -> str:
     """What make has to be told so that the covered objects count."""
     places = f"-fprofile-prefix-path={place} -fprofile-prefix-map={tree}/="
-    return f"CFLAGS_KERNEL=$(if $(filter {' '.join(COVERED)},$@),{' '.join(_COUNTING)} {places})"
+    return f"CFLAGS_KERNEL=$(if $(filter {_PATTERNS},$@),{' '.join(_COUNTING)} {places})"
 
 
 def require() -> None:
@@ -95,7 +94,7 @@ def kept(tree: Path, place: Path) -> Path:
     """Pack the notes of what was compiled, and the covered files' text, in the build directory."""
     packed = place / NOTES
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, path in (*_notes(place), *_texts(tree)):
+        for name, path in (*_notes(place), *_texts(tree, place)):
             entry = zipfile.ZipInfo(name, _DATE)
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, path.read_bytes())
@@ -103,12 +102,15 @@ def kept(tree: Path, place: Path) -> Path:
 
 
 def _notes(place: Path) -> Iterator[tuple[str, Path]]:
-    for path in sorted((place / "net").rglob("*.gcno")):
-        if path.with_suffix(".o").exists():
-            yield str(path.relative_to(place)), path
+    for folder in FOLDERS:
+        for path in sorted((place / folder).rglob("*.gcno")):
+            if path.with_suffix(".o").exists():
+                yield str(path.relative_to(place)), path
 
 
-def _texts(tree: Path) -> Iterator[tuple[str, Path]]:
-    for folder in _TEXTS:
-        for path in sorted((tree / folder).rglob("*.[ch]")):
-            yield str(path.relative_to(tree)), path
+def _texts(tree: Path, place: Path) -> Iterator[tuple[str, Path]]:
+    """The files of the folders in which anything was compiled, and the headers that all use."""
+    folders = {tree / Path(name).parent for name, _ in _notes(place)}
+    beside = {path for folder in folders for path in folder.glob("*.[ch]")}
+    for path in sorted(beside.union((tree / HEADERS).rglob("*.h"))):
+        yield str(path.relative_to(tree)), path
