@@ -32,6 +32,7 @@ TCP_PROBE = np.dtype(
 )  # fmt: skip
 TCP_RETRANSMIT = np.dtype([("t_ns", "<i8"), ("flow", "<u4"), ("state", "<i4")])
 CONG_STATE = np.dtype([("t_ns", "<i8"), ("flow", "<u4"), ("cong_state", "u1")])
+ERROR_REPORT = np.dtype([("t_ns", "<i8"), ("flow", "<u4"), ("error", "<i4")])
 TCP_INFO = np.dtype(
     [
         ("t_ns", "<i8"), ("flow", "<u4"), ("side", "u1"), ("state", "u1"), ("cc", "S16"), ("rqueue", "<u4"),

@@ -49,6 +49,7 @@ _REQUIRED: Mapping[str, Mapping[str, str]] = {
     },
     "tcp_retransmit_skb": {"t_ns": "i", "flow": "u"},
     "tcp_cong_state_set": {"t_ns": "i", "flow": "u", "cong_state": "iu"},
+    "inet_sk_error_report": {"t_ns": "i", "flow": "u", "error": "i"},
     "tcp_info": {
         "t_ns": "i", "flow": "u", "side": "u", "state": "u", "cc": "S", "rqueue": "u", "wqueue": "u",
         "info": "V", "skmem": "V", "ccinfo": "V",

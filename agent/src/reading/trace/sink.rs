@@ -1,8 +1,9 @@
 //! Where pages of events go: each event of a flow becomes a row of its table.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::{Context, Error, Result};
 use crate::kernel::clock::Clock;
@@ -14,13 +15,15 @@ use crate::record::table::TableWriter;
 use super::format::Format;
 use super::ring;
 use super::states::States;
+use super::Event;
 
 /// One kind of event and the table its rows go to.
 #[derive(Debug)]
 pub(super) struct Stream {
-    pub name: &'static str,
+    pub event: Event,
     format: Format,
-    pub table: TableWriter,
+    folder: PathBuf,
+    table: Option<TableWriter>,
 }
 
 /// Whose events are kept where sockets are followed that no flow names.
@@ -48,38 +51,64 @@ pub(super) struct Sink {
 
 /// Switches on those events that the kernel has; without a last port those of all sockets.
 pub(super) fn streams(
-    names: &[&'static str],
+    events: &[Event],
     root: &Path,
     out: &Path,
     last_port: Option<u16>,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<Stream>> {
     let mut streams = Vec::new();
-    for name in names {
-        let event = root.join("events/tcp").join(name);
-        if !event.exists() {
-            warnings.push(format!("this kernel has no event tcp:{name}: its table is missing"));
+    for event in events {
+        let place = root.join("events").join(event.group).join(event.name);
+        if !place.exists() {
+            warnings.push(format!("this kernel has no event {event}: its table is missing"));
             continue;
         }
-        streams.push(Stream::enable(name, &event, out, last_port)?);
+        streams.push(Stream::enable(*event, &place, out, last_port)?);
     }
     Ok(streams)
 }
 
+fn begin(event: Event, format: &Format, folder: &Path) -> Result<TableWriter> {
+    TableWriter::create(folder, event.name, &format.columns(), format.stride(), &serde_json::json!({}))
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
+        write!(to, "{}:{}", self.group, self.name)
+    }
+}
+
 impl Stream {
-    fn enable(name: &'static str, event: &Path, out: &Path, last_port: Option<u16>) -> Result<Self> {
-        let text = sys::files::read_text(event.join("format"))
-            .context(format_args!("read the format of tcp:{name}"))?;
+    fn enable(event: Event, place: &Path, out: &Path, last_port: Option<u16>) -> Result<Self> {
+        let text = sys::files::read_text(place.join("format"))
+            .context(format_args!("read the format of {event}"))?;
         let format = Format::parse(&text)
-            .ok_or_else(|| Error::new("trace", format!("the format of tcp:{name} has no sport and dport")))?;
-        let table =
-            TableWriter::create(out, name, &format.columns(), format.stride(), &serde_json::json!({}))?;
-        if let Some(last_port) = last_port {
-            // Only sockets that send: their peer's port says which flow it is.
-            super::write(&event.join("filter"), &format!("dport >= {FIRST_PORT} && dport <= {last_port}"))?;
+            .ok_or_else(|| Error::new("trace", format!("the format of {event} has no sport and dport")))?;
+        let table = event.only.is_none().then(|| begin(event, &format, out)).transpose()?;
+        // Only sockets that send: their peer's port says which flow it is.
+        let ports = last_port.map(|last| format!("dport >= {FIRST_PORT} && dport <= {last}"));
+        let filter: Vec<_> = ports.into_iter().chain(event.only.map(str::to_owned)).collect();
+        if !filter.is_empty() {
+            super::write(&place.join("filter"), &filter.join(" && "))?;
         }
-        super::write(&event.join("enable"), "1")?;
-        Ok(Self { name, format, table })
+        super::write(&place.join("enable"), "1")?;
+        Ok(Self { event, format, folder: out.to_owned(), table })
+    }
+
+    fn keep(&mut self, t_ns: i64, flow: u32, data: &[u8]) -> Result<()> {
+        let Self { event, format, folder, table } = self;
+        let table = match table {
+            Some(table) => table,
+            None => table.insert(begin(*event, format, folder)?),
+        };
+        format.append(t_ns, flow, data, table.row());
+        table.written()
+    }
+
+    /// Writes what is left; gives whether there is a table.
+    pub fn flush(&mut self) -> Result<bool> {
+        self.table.as_mut().map_or(Ok(false), |table| table.flush().map(|()| true))
     }
 }
 
@@ -113,13 +142,11 @@ impl Sink {
             if event.data.len() < stream.format.size {
                 return Err(Error::new(
                     "trace",
-                    format!("an event tcp:{} is shorter than its format", stream.name),
+                    format!("an event {} is shorter than its format", stream.event),
                 ));
             }
             let Some(flow) = self.flow(&stream.format, t_ns, event.data) else { return Ok(()) };
-            let stream = &mut self.streams[which];
-            stream.format.append(t_ns, flow, event.data, stream.table.row());
-            stream.table.written()
+            self.streams[which].keep(t_ns, flow, event.data)
         })
     }
 

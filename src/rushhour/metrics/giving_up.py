@@ -1,0 +1,40 @@
+"""When a connection ended by an error that nobody had asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rushhour.metrics.value import Found, Metric, of_flow
+from rushhour.traffic import kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rushhour.record.record import Record
+
+_TABLE = "inet_sk_error_report"
+
+
+def _gave_up(record: Record) -> Iterator[Found]:
+    # What ends with the experiment is taken down: a peer that goes first resets.
+    ended_ns = record.result.ended_ns
+    end_ns = record.context.duration_ns if ended_ns is None else ended_ns
+    for flow in record.flows(*kinds.ONE_CONNECTION) if record.has(_TABLE) else ():
+        told = record.table(_TABLE, flow=flow.id)["t_ns"]
+        told = told[told < end_ns]
+        if len(told):
+            yield Found(of_flow(flow), (int(told.min()) - flow.start_ns) / 1e6)
+
+
+METRICS = [
+    Metric(
+        "gave_up_ms",
+        "ms",
+        "none",
+        ("flow",),
+        "When a sender's kernel gave its connection up and told the application by an error (sk_err: "
+        "ETIMEDOUT, EHOSTUNREACH, ECONNREFUSED, ECONNRESET …), from the flow's start. A connection that is "
+        "kept, or closed as asked, has none; nor has one whose application has left, for nobody is told.",
+        _gave_up,
+    ),
+]
