@@ -10,6 +10,8 @@ from experiments import metric
 if TYPE_CHECKING:
     from experiments import Experiment
 
+    from rushhour.lab.kernel import Kernel
+
 pytestmark = pytest.mark.virtual
 
 CALLS = """
@@ -59,6 +61,34 @@ packet = "1000B"
 """
 
 
+PEER = """
+duration = "8s"
+[[link]]
+between = ["a", "b"]
+rate = "10mbit"
+delay = "10ms"
+jitter = "0us"
+[[pattern]]
+key = "loss"
+direction = "forward"
+steps = [["0s", "{at_first}"], ["300ms", "{then}"]]
+[sysctl]
+"net.ipv4.tcp_keepalive_time" = 1
+"net.ipv4.tcp_keepalive_intvl" = 1
+"net.ipv4.tcp_keepalive_probes" = 3
+"net.ipv4.tcp_syn_retries" = 1
+[[flow]]
+name = "long"
+from = "a"
+to = "b"
+start = "100ms"
+{more}
+"""
+
+# A timer of 512 jiffies or more is kept in steps of 64 (kernel/time/timer.c); the guest's are of 1 ms.
+STEP_MS = 64
+
+
 @pytest.mark.parametrize(
     ("lost", "patience", "response", "answered"),
     [
@@ -86,3 +116,44 @@ def test_a_router_without_a_route_says_so_and_has_it_again(experiment: Experimen
     assert sent[1] == 0
     assert min(sent[0], sent[2]) >= 9
     assert metric(record, "icmp_errors_received") > 0
+
+
+def test_a_user_timeout_counts_from_the_first_retransmission(experiment: Experiment) -> None:
+    """The last timer is moved up to the end of the time (tcp_clamp_rto_to_user_timeout)."""
+    record = experiment(PEER.format(at_first="0%", then="100%", more='user_timeout = "2s"'))
+    waited = metric(record, "gave_up_ms", "flow:long") - metric(record, "retransmit_first_ms", "flow:long")
+    assert 2000 <= waited + 1 < 2001 + STEP_MS
+
+
+def test_a_user_timeout_ends_probes_of_a_closed_window(experiment: Experiment) -> None:
+    """tcp_probe_timer counts from the first probe, of which the peer answers each; RFC 9293 would keep it."""
+    record = experiment(
+        PEER.format(at_first="0%", then="0%", more='user_timeout = "2s"\nread_rate = "1kbit"')
+    )
+    assert metric(record, "gave_up_ms", "flow:long") > 2000
+    assert metric(record, "resets_received") == 0
+    kept = experiment(PEER.format(at_first="0%", then="0%", more='read_rate = "1kbit"'))
+    assert not any(value.metric == "gave_up_ms" for value in kept.metrics())
+
+
+def test_a_syn_is_given_up_after_the_timeouts_of_its_tries(experiment: Experiment, kernel: Kernel) -> None:
+    """One retry: 1 s, then 2 s (RFC 6298, sections 2.1 and 5.5)."""
+    # Kernels from 6.5 on begin with four tries a second apart, unless they are told.
+    linear = "" if kernel.name == "debian-6.1" else '"net.ipv4.tcp_syn_linear_timeouts" = 0\n'
+    text = PEER.replace("[[flow]]", linear + "[[flow]]")
+    record = experiment(text.format(at_first="100%", then="100%", more=""))
+    assert 3000 <= metric(record, "gave_up_ms", "flow:long") < 3000 + 2 * STEP_MS
+
+
+def test_a_silent_peer_is_given_up_an_interval_after_the_last_probe(experiment: Experiment) -> None:
+    """Idle for a second, then three probes a second apart, and a second for the last."""
+    more = 'keepalive = true\nmessage = "1kB"\nrate = "1kbit"'
+    record = experiment(PEER.format(at_first="0%", then="100%", more=more))
+    # Handshake and message take three times the way of 20 ms, and 1 kB at 10 Mbit/s less than 1 ms.
+    assert 4000 <= metric(record, "gave_up_ms", "flow:long") < 4061 + 4 * STEP_MS
+
+
+def test_who_closes_by_a_reset_has_given_nothing_up(experiment: Experiment) -> None:
+    record = experiment(PEER.format(at_first="0%", then="0%", more='bytes = "10kB"\nclose = "reset"'))
+    assert metric(record, "resets_sent") == 1
+    assert not any(value.metric == "gave_up_ms" for value in record.metrics())
