@@ -146,3 +146,20 @@ def test_a_queue_is_no_wait_behind_others_on_the_wire(tmp_path: Path) -> None:
 
     # The last one of each spends 3.6 ms in the queue; jitter blurs 20 µs of that.
     assert found == pytest.approx([200] * 300 + [50] * 300, abs=0.03)
+
+
+@pytest.mark.parametrize("table", ["tcp_probe", "tcp_info"])
+def test_half_a_round_trip_of_crossing_syns_is_no_negative_queue(tmp_path: Path, table: str) -> None:
+    """The kernel takes 10 ms for the first round trip of 20 ms; each ACK brings it nearer by an eighth."""
+    srtt = np.array([20e3 - 10e3 * (7 / 8) ** count for count in range(30)])
+    t_ns = (np.arange(30) + 1) * 20 * MS
+    tables = {
+        "tcp_probe": make.rows(make.TCP_PROBE, t_ns=t_ns, srtt=np.round(srtt).astype(int)),
+        "tcp_info": make.tcp_info(t_ns, rtt=np.round(srtt).astype(int), segs_in=np.arange(30)),
+    }
+    delays = {}
+    for how in ("both", "sender"):
+        record = make.record(tmp_path / how, {table: tables[table]}, planned={0: {"open": how}})
+        delays[how] = record.series("srtt_queue_delay_us", flow=0).values
+    assert np.abs(delays["both"]).max() < 2
+    assert delays["sender"].min() < -9e3, "where only one end connects nothing excuses a short round trip"

@@ -184,6 +184,7 @@ class PlanFlow(Document):
     read_class: bool = False
     tos: int = 0
     mss: int | None = None
+    open: str | None = None
     on: tuple[tuple[int, ...], ...] = ()
     of: Exact | None = None
 

@@ -222,27 +222,43 @@ class _Trip:
             at = out
 
 
-def smoothed(base: Numbers, srtt: Numbers) -> Numbers:
+def of_crossing_syns(flow: Flow, srtt: Numbers) -> float | None:
+    """What a flow whose SYNs crossed held its idle RTT for at first, in ns; None without estimates in µs [n].
+
+    A SYN that goes again as a SYN-ACK is stamped anew (tcp_send_synack). The other end's SYN-ACK answers the
+    first of the two and is taken as the answer to the second: half a round trip, where both begin at once.
+    """
+    known = srtt[~np.isnan(srtt)]
+    if flow.base_rtt_ns is None or not len(known):
+        return None
+    return float(min(known[0] * 1e3, flow.base_rtt_ns))
+
+
+def smoothed(base: Numbers, srtt: Numbers, first: float | None = None) -> Numbers:
     """Idle RTTs of the packets that each ACK acknowledged [n], smoothed as the kernel smoothed its own [n].
 
-    An event shows the estimate before its own ACK, so what changed in it came with the ACK before.
+    An event shows the estimate before its own ACK, so what changed in it came with the ACK before. `first`:
+    what was held before all of them, if not the first idle RTT.
     """
-    if len(base) < 2:
+    if not len(base):
         return base
+    initial = float(base[0]) if first is None else first
     measured = np.flatnonzero(np.diff(srtt) != 0)
-    steps = accumulate(base[measured].tolist(), lambda held, new: held + GAIN * (new - held), initial=base[0])
+    steps = accumulate(base[measured].tolist(), lambda held, new: held + GAIN * (new - held), initial=initial)
     held = np.fromiter(steps, np.float64, len(measured) + 1)
     known: Numbers = held[np.searchsorted(measured, np.arange(len(base)), side="left")]
     return known
 
 
-def smoothed_between(flow: Flow, ends: Mapping[int, End], t_s: Numbers, acks: Numbers) -> Numbers | None:
+def smoothed_between(
+    flow: Flow, ends: Mapping[int, End], t_s: Numbers, acks: Numbers, first: float | None = None
+) -> Numbers | None:
     """The same at samples [n], with as many ACKs before each as `acks` counts up [n]."""
     base = of_answers(flow, ends, t_s)
-    if base is None or len(base) < 2 or not varies(flow, ends):
+    if base is None or not len(base) or (first is None and not varies(flow, ends)):
         return base
     kept = (1 - GAIN) ** np.maximum(np.diff(acks), 0)
-    held = [float(base[0])]
+    held = [float(base[0]) if first is None else first]
     for keep, before, now in zip(kept.tolist(), base[:-1].tolist(), base[1:].tolist(), strict=True):
         # The ACKs of an interval met what was between its two ends.
         held.append((before + now) / 2 + keep * (held[-1] - (before + now) / 2))

@@ -226,12 +226,19 @@ def queue_delay_at_acks(record: Record, flow: Flow) -> Samples:
     if flow.base_rtt_ns is None or flow.kind not in kinds.TCP_STREAMS:
         return empty()
     t_ns, srtt = probe("srtt")(record, flow)
+    first = _first_held(record, flow, srtt)
     if not idle_rtt.varies(flow, record.context.ends):
-        return t_ns, srtt - flow.base_rtt_ns / 1e3
+        idle = np.full(len(srtt), float(flow.base_rtt_ns))
+        return t_ns, srtt - (idle if first is None else idle_rtt.smoothed(idle, srtt, first)) / 1e3
     sent = _sent_ns(record, flow, t_ns)
     sent_s, took_s = sent.astype(np.float64) * 1e-9, (t_ns - sent).astype(np.float64) * 1e-9
     base = idle_rtt.of_packets(record.context, flow, sent_s, took_s)
-    return (t_ns, srtt - idle_rtt.smoothed(base, srtt) / 1e3) if base is not None else empty()
+    return (t_ns, srtt - idle_rtt.smoothed(base, srtt, first) / 1e3) if base is not None else empty()
+
+
+def _first_held(record: Record, flow: Flow, srtt: NDArray[np.float64]) -> float | None:
+    crossed = record.plan.flow(flow.id).open == "both"
+    return idle_rtt.of_crossing_syns(flow, srtt) if crossed else None
 
 
 def _sent_ns(record: Record, flow: Flow, t_ns: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -254,7 +261,8 @@ def queue_delay_at_samples(record: Record, flow: Flow) -> Samples:
     acks = info("segs_in")(record, flow)[1]
     # Before 4.2 nobody counted segments: then all that came is taken to be smoothed in.
     counted = acks if len(acks) == len(t_ns) else np.arange(len(t_ns), dtype=np.float64) * 1000
-    base = idle_rtt.smoothed_between(flow, record.context.ends, t_ns.astype(np.float64) * 1e-9, counted)
+    t_s, first = t_ns.astype(np.float64) * 1e-9, _first_held(record, flow, srtt)
+    base = idle_rtt.smoothed_between(flow, record.context.ends, t_s, counted, first)
     return (t_ns, srtt - base / 1e3) if base is not None else empty()
 
 
