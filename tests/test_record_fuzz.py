@@ -35,7 +35,7 @@ FILES = (
     "manifest.json", "plan.json", "result.json", "raw/tcp_probe.rh", "raw/tcp_info.rh", "raw/qdisc.rh",
     "raw/udp.rh", "raw/ping.rh", "raw/transaction.rh", "raw/interface.rh", "raw/wire.rh",
     "raw/tcp_cong_state_set.rh",
-    "raw/tcp_retransmit_skb.rh", "raw/sojourn.rh",
+    "raw/tcp_retransmit_skb.rh", "raw/inet_sk_error_report.rh", "raw/sojourn.rh",
 )  # fmt: skip
 
 
@@ -61,6 +61,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         "wire": make.rows(make.WIRE, t_ns=t_ns, end=2, packets=np.arange(8), lost=0),
         "tcp_cong_state_set": make.rows(make.CONG_STATE, t_ns=t_ns, cong_state=[0, 3] * 4),
         "tcp_retransmit_skb": make.rows(make.TCP_RETRANSMIT, t_ns=t_ns),
+        "inet_sk_error_report": make.rows(make.ERROR_REPORT, t_ns=t_ns, error=110),
         "sojourn": make.rows(make.SOJOURN, t_ns=t_ns, end=2, sojourn_ns=9),
     }
     flows = [

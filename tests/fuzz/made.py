@@ -38,6 +38,7 @@ def record(folder: Path) -> Path:
         "wire": make.rows(make.WIRE, t_ns=t_ns, end=2, packets=np.arange(8), lost=0),
         "tcp_cong_state_set": make.rows(make.CONG_STATE, t_ns=t_ns, cong_state=[0, 3] * 4),
         "tcp_retransmit_skb": make.rows(make.TCP_RETRANSMIT, t_ns=t_ns),
+        "inet_sk_error_report": make.rows(make.ERROR_REPORT, t_ns=t_ns, error=110),
         "sojourn": make.rows(make.SOJOURN, t_ns=t_ns, end=2, sojourn_ns=9),
     }
     kinds = ("tcp", "tcp", "udp", "ping", "rr")
