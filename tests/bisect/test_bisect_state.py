@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from rushhour.bisect.answer import by_commit
 from rushhour.bisect.state import DOCUMENT, LOG, Question, State, Step, fresh, resumed
 from rushhour.errors import UsageError
 
@@ -90,8 +89,3 @@ def test_without_a_folder_the_newest_of_the_same_question_goes_on(
 def test_a_folder_with_a_bisection_is_not_written_over(saved: Path) -> None:
     with pytest.raises(UsageError, match="--resume"):
         fresh(QUESTION, saved)
-
-
-def test_a_divergence_is_told_of_commits_and_flows_keep_their_names() -> None:
-    said = by_commit("on ACK 2 of flow base, base entered Recovery, candidate set cwnd 3", "a" * 40, "b" * 40)
-    assert said == "on ACK 2 of flow base, aaaaaaaaaaaa entered Recovery, bbbbbbbbbbbb set cwnd 3"

@@ -76,6 +76,7 @@ def test_the_commit_is_found_and_described(linux: Linux, first: int) -> None:
     assert found["before"][:12] in said
     assert found["answer"]["hash"][:12] in said
     assert "candidate" not in said
+    assert "base" not in said
     assert json.loads(Path("out/bisect.json").read_text())["answer"] == answer
     assert json.loads(Path("out/verdict/verdict.json").read_text())["verdict"] == "worse"
 

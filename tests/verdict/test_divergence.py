@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import builders
 import numpy as np
 import pytest
-from builders import CONG_STATE, PING, TCP_PROBE, TCP_RETRANSMIT, UDP, flow, qdisc, rows, tcp_info
+from builders import CONG_STATE, PING, TCP_PROBE, TCP_RETRANSMIT, UDP, end, flow, qdisc, rows, tcp_info
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,12 +43,21 @@ def acks(number: int = 0, *, isn: int = 4_294_000_000, **columns: Any) -> Any:
     return rows(TCP_PROBE, **made)
 
 
-def diverged(folder: Path, base: dict[str, Any], candidate: dict[str, Any], **more: Any) -> Divergence | None:
-    pair_of_records = [
-        builders.record(folder / name, tables, **more)
-        for name, tables in (("base", base), ("candidate", candidate))
-    ]
-    return first_divergence(*pair_of_records)
+SIDES = ("base", "candidate")
+
+
+def diverged(
+    folder: Path,
+    base: dict[str, Any],
+    candidate: dict[str, Any],
+    names: tuple[str, str] = SIDES,
+    **more: Any,
+) -> Divergence | None:
+    before, after = (
+        builders.record(folder / side, tables, **more)
+        for side, tables in zip(SIDES, (base, candidate), strict=True)
+    )
+    return first_divergence(before, after, names=names)
 
 
 def found(folder: Path, base: dict[str, Any], candidate: dict[str, Any], **more: Any) -> Divergence:
@@ -126,6 +135,24 @@ def test_what_both_reacted_to_is_said(tmp_path: Path, state: int, more: dict[str
     shared = {"tcp_cong_state_set": rows(CONG_STATE, t_ns=[120 * MS], flow=0, cong_state=state), **more}
     sides = [{"tcp_probe": changed(acks(), "snd_cwnd", 120, window), **shared} for window in (17, 12)]
     assert words in found(tmp_path, *sides).sentence
+
+
+def test_sides_are_called_as_asked_and_nodes_and_flows_keep_their_names(tmp_path: Path) -> None:
+    drops = qdisc([60 * MS, 110 * MS, 130 * MS], drops=[0, 0, 1])
+    lost = {"tcp_cong_state_set": rows(CONG_STATE, t_ns=[120 * MS], flow=0, cong_state=3), "qdisc": drops}
+    base, candidate = (
+        {"tcp_probe": changed(changed(acks(), "snd_wnd", 30, offered), "snd_cwnd", 120, window), **lost}
+        for offered, window in ((65535, 17), (70000, 12))
+    )
+    ends = {"ends": [end(2, "base → candidate")], "flows": [flow(0, "base")]}
+    one = found(tmp_path, base, candidate, names=("aaaaaaaaaaaa", "bbbbbbbbbbbb"), **ends)
+    assert one.sentence == (
+        "At 0.120000 s, on ACK 120 of flow base, after the loss at byte 1737600 "
+        "(the queue base → candidate had dropped), aaaaaaaaaaaa entered Recovery and set snd_cwnd 20 → 17, "
+        "bbbbbbbbbbbb entered Recovery and set snd_cwnd 20 → 12. It began earlier: at 0.030000 s, "
+        "on ACK 30 of flow base, the receiver offers 65535 bytes in aaaaaaaaaaaa, 70000 in bbbbbbbbbbbb."
+    )
+    assert set(one.after) == {"base", "candidate"}
 
 
 def test_a_mere_shift_in_time_is_told_from_a_decision(tmp_path: Path) -> None:

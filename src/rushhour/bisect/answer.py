@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from rushhour.bisect.state import State
 
 VERDICT = "verdict"
-_SIDE = re.compile(r"(?<!flow )\b(?:base|candidate)\b")
 
 
 def conclude(history: History, bench: Bench, last: Ahead, ends: Ends, state: State) -> dict[str, object]:
@@ -63,16 +61,10 @@ def _verdict(bench: Bench, before: str, after: str, ends: Ends, state: State) ->
         document = output.write(divergences(verdict), state.folder / VERDICT)
     except RushHourError as error:
         return {"verdict": None, "doubt": error.message}
-    found = {name: document["cells"][0][name] for name in ("verdict", "reason", "divergence")}
-    if parts := found["divergence"]:
-        found["divergence"] = {**parts, "sentence": by_commit(parts["sentence"], before, after)}
-    return found
-
-
-def by_commit(sentence: str, before: str, after: str) -> str:
-    """What is said of a base and a candidate, said of two commits; a flow may have one of these names."""
-    commits = {"base": before[:12], "candidate": after[:12]}
-    return _SIDE.sub(lambda word: commits[word[0]], sentence)
+    found = {name: document["cells"][0][name] for name in ("verdict", "reason")}
+    # The report is about a base and a candidate, the answer about two commits.
+    told = divergences(verdict, (before[:12], after[:12])).cells[0].divergence
+    return found | {"divergence": told}
 
 
 def _side(bench: Bench, commit: str, ends: Ends) -> Side:

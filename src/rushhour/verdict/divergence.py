@@ -95,8 +95,15 @@ class Divergence:
         )
 
 
-def first_divergence(base: Record, candidate: Record) -> Divergence | None:
+def first_divergence(
+    base: Record, candidate: Record, *, names: tuple[str, str] = around.SIDES
+) -> Divergence | None:
     """The first divergence of two runs of the same cell and seed; None where no event differs.
+
+    Args:
+        base: One run.
+        candidate: The other.
+        names: What the two are called in sentences.
 
     Raises:
         RecordError: a record cannot be read.
@@ -110,10 +117,10 @@ def first_divergence(base: Record, candidate: Record) -> Divergence | None:
         return None
     found = _sound(sorted(found, key=_order))
     chosen = _chosen(found)
-    sides = base, candidate
+    sides = telling.Sides((base, candidate), names)
     lesser = _lesser(found, chosen)
     flow, end = telling.owner(base, chosen)
-    before, after = around.surroundings(sides, chosen)
+    before, after = around.surroundings(sides.records, chosen)
     return Divergence(
         seed=base.manifest.seed or 0,
         kind=chosen.kind,
@@ -163,7 +170,7 @@ def _lesser(found: Sequence[Difference], chosen: Difference) -> list[Difference]
     return list(firsts.values())
 
 
-def _told(sides: tuple[Record, Record], chosen: Difference, lesser: Sequence[Difference]) -> str:
+def _told(sides: telling.Sides, chosen: Difference, lesser: Sequence[Difference]) -> str:
     """The sentence: what was decided differently, and how it began or how equal all was before."""
     said = telling.sentence(sides, chosen)
     if not lesser:
@@ -174,6 +181,6 @@ def _told(sides: tuple[Record, Record], chosen: Difference, lesser: Sequence[Dif
     return f"{said}. It began earlier: {began[0].lower()}{began[1:]}."
 
 
-def _earlier(sides: tuple[Record, Record], one: Difference) -> Earlier:
+def _earlier(sides: telling.Sides, one: Difference) -> Earlier:
     words = f"{telling.sentence(sides, one)}."
     return Earlier(one.kind, one.t_ns, one.table, telling.event_number(one), tuple(one.values), words)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rushhour.errors import RushHourError
+from rushhour.verdict.around import SIDES
 from rushhour.verdict.divergence import first_divergence
 from rushhour.verdict.vocabulary import ORDER
 
@@ -18,12 +19,18 @@ if TYPE_CHECKING:
 _MOST, _MADE_AGAIN = 80, 8
 
 
-def divergences(verdict: Verdict) -> Verdict:
-    """The verdict with the first divergence of each cell that changed, where both records are at hand."""
+def divergences(verdict: Verdict, names: tuple[str, str] = SIDES) -> Verdict:
+    """The verdict with the first divergence of each cell that changed, where both records are at hand.
+
+    `names` is what the sides are called in its sentences.
+    """
     if not (verdict.base.virtual and verdict.candidate.virtual):
         return verdict
     chosen = {id(cell) for cell in _worst(verdict)[:_MOST]}
-    return replace(verdict, cells=[_diverged(cell) if id(cell) in chosen else cell for cell in verdict.cells])
+    return replace(
+        verdict,
+        cells=[_diverged(cell, names) if id(cell) in chosen else cell for cell in verdict.cells],
+    )
 
 
 def slim(verdict: Verdict) -> list[CellVerdict]:
@@ -53,14 +60,14 @@ def _worst(verdict: Verdict) -> list[CellVerdict]:
     return sorted(changed, key=lambda cell: ORDER.index(cell.verdict))
 
 
-def _diverged(cell: CellVerdict) -> CellVerdict:
+def _diverged(cell: CellVerdict, names: tuple[str, str]) -> CellVerdict:
     for seed in cell.seeds:
         base, candidate = cell.base[seed], cell.candidate[seed]
         if not (base.folder and candidate.folder) or base.digests == candidate.digests:
             continue
         try:
             before, after = base.record(), candidate.record()
-            found = first_divergence(before, after) if before and after else None
+            found = first_divergence(before, after, names=names) if before and after else None
         except RushHourError as error:  # the verdict stands without it
             return replace(cell, warnings=[*cell.warnings, f"no divergence: {error.message}"])
         if found is not None:

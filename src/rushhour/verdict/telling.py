@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,15 +14,21 @@ from rushhour.verdict.flowlog import FlowLog, relative, state_name
 from rushhour.verdict.reasons import reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from rushhour.record.record import Record
     from rushhour.verdict.alignment import Difference
 
-    Sides = tuple[Record, Record]
-
 _NO_SSTHRESH = 0x7FFFFFFF
 _WINDOWS = {"snd_wnd": "the receiver offers", "rcv_wnd": "the sender's own socket offers"}
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Two records, and what each is called in a sentence."""
+
+    records: tuple[Record, Record]
+    names: tuple[str, str] = SIDES
 
 
 def owner(record: Record, one: Difference) -> tuple[str | None, str | None]:
@@ -46,11 +53,11 @@ def sentence(sides: Sides, one: Difference) -> str:
 
 
 def _flow(sides: Sides, one: Difference) -> str:
-    return f"flow {owner(sides[0], one)[0]}"
+    return f"flow {owner(sides.records[0], one)[0]}"
 
 
-def _apart(nanoseconds: int) -> str:
-    return f"{_span(abs(nanoseconds))} {'later' if nanoseconds > 0 else 'earlier'} in candidate"
+def _apart(sides: Sides, nanoseconds: int) -> str:
+    return f"{_span(abs(nanoseconds))} {'later' if nanoseconds > 0 else 'earlier'} in {sides.names[1]}"
 
 
 def _span(nanoseconds: int) -> str:
@@ -61,16 +68,20 @@ def _number(column: str, value: float) -> str:
     return "unset" if column == "ssthresh" and int(value) == _NO_SSTHRESH else f"{int(value)}"
 
 
-def _values(one: Difference) -> str:
+def _values(sides: Sides, one: Difference) -> str:
     """What differs with its values on both sides: `snd_cwnd 10 in base, 4 in candidate`."""
     pairs = [(name, [_number(name, value) for value in values]) for name, values in one.values.items()]
-    said = [f"{name} {base} in base, {candidate} in candidate" for name, (base, candidate) in pairs]
-    return " and ".join(said)
+    return " and ".join(f"{name} {_in_each(sides, values)}" for name, values in pairs)
+
+
+def _in_each(sides: Sides, values: Sequence[object]) -> str:
+    """The values of both sides: `10 in base, 4 in candidate`."""
+    return ", ".join(f"{value} in {name}" for value, name in zip(values, sides.names, strict=True))
 
 
 def _ended(sides: Sides, one: Difference, noun: str) -> str:
     without = one.rows.index(-1)
-    more, less = SIDES[1 - without], SIDES[without]
+    more, less = sides.names[1 - without], sides.names[without]
     return f"{more} has a further {noun} of {_flow(sides, one)}; {less} has none after number {one.place}"
 
 
@@ -82,27 +93,30 @@ def _probe(sides: Sides, one: Difference) -> str:
         return _ended(sides, one, "ACK")
     if one.kind in ("time", "jump"):
         came = f"ACK {event_number(one)} of {_flow(sides, one)} came"
-        return f"{came} {_apart(one.shift_ns)}" if one.shift_ns else f"{came} with {_values(one)}"
+        return (
+            f"{came} {_apart(sides, one.shift_ns)}" if one.shift_ns else f"{came} with {_values(sides, one)}"
+        )
     if one.place == 0:
-        return f"{_flow(sides, one)} begins with {_values(one)}"
+        return f"{_flow(sides, one)} begins with {_values(sides, one)}"
     return _decided(sides, one) if one.kind == "state" else _offered_or_sent(sides, one)
 
 
 def _offered_or_sent(sides: Sides, one: Difference) -> str:
     ack, flow = event_number(one), _flow(sides, one)
     name = next(iter(one.values))
-    base, candidate = one.values[name]
+    values, (base, candidate) = one.values[name], sides.names
     if name in _WINDOWS:
-        return f"on ACK {ack} of {flow}, {_WINDOWS[name]} {base} bytes in base, {candidate} in candidate"
+        offered = _in_each(sides, (f"{values[0]} bytes", values[1]))
+        return f"on ACK {ack} of {flow}, {_WINDOWS[name]} {offered}"
     if name == "snd_nxt":
         span = f"between ACKs {ack} and {ack + 1} of {flow}"
-        return f"{span}, base had sent up to byte {base}, candidate up to byte {candidate}"
-    return f"ACK {ack + 1} of {flow} came with {_values(one)}"
+        return f"{span}, {base} had sent up to byte {values[0]}, {candidate} up to byte {values[1]}"
+    return f"ACK {ack + 1} of {flow} came with {_values(sides, one)}"
 
 
 def _decided(sides: Sides, one: Difference) -> str:
     """What either side made of an ACK."""
-    logs = [FlowLog.of(record, one.code) for record in sides]
+    logs = [FlowLog.of(record, one.code) for record in sides.records]
     ack, flow = event_number(one), _flow(sides, one)
     spans = [(log.instant(ack), log.instant(ack + 1)) for log in logs]
     entered = [log.entered(*span) for log, span in zip(logs, spans, strict=True)]
@@ -111,13 +125,13 @@ def _decided(sides: Sides, one: Difference) -> str:
     parts = []
     if "snd_una" in one.values:
         steps = [np.diff(relative(log.acks, "snd_una"))[one.place - 1] for log in logs]
-        base, candidate = (f"{step} bytes" if step else "nothing" for step in steps)
-        parts.append(f"ACK {ack} of {flow}{where} acknowledged {base} in base, {candidate} in candidate")
+        spoken = [f"{step} bytes" if step else "nothing" for step in steps]
+        parts.append(f"ACK {ack} of {flow}{where} acknowledged {_in_each(sides, spoken)}")
     windows = [name for name in one.values if name != "snd_una"]
     acts = [_acts(log, one.place, windows, names) for log, names in zip(logs, entered, strict=True)]
-    done = [f"{side} {act}" for side, act in zip(SIDES, acts, strict=True) if act]
+    done = [f"{side} {act}" for side, act in zip(sides.names, acts, strict=True) if act]
     if done and (windows or entered[0] != entered[1]):
-        why = reason(sides, one, [name for names in entered for name in names])
+        why = reason(sides.records, one, [name for names in entered for name in names])
         head = "then" if parts else f"on ACK {ack} of {flow}{where}" + (f", after {why}," if why else ",")
         parts.append(f"{head} {', '.join(done)}")
     return "; ".join(parts)
@@ -138,14 +152,15 @@ def _acts(log: FlowLog, place: int, columns: list[str], entered: list[str]) -> s
 def _event(sides: Sides, one: Difference) -> str:
     noun = "retransmission" if one.table == "tcp_retransmit_skb" else "change of congestion state"
     if one.kind in ("time", "jump"):
-        return f"{noun} {one.place + 1} of {_flow(sides, one)} came {_apart(one.shift_ns)}"
-    said = [_did(record, one, side, noun) for side, record in enumerate(sides)]
+        return f"{noun} {one.place + 1} of {_flow(sides, one)} came {_apart(sides, one.shift_ns)}"
+    said = [_did(sides, one, side, noun) for side in (0, 1)]
     return f"{_flow(sides, one)}: {', '.join(said)}"
 
 
-def _did(record: Record, one: Difference, side: int, noun: str) -> str:
+def _did(sides: Sides, one: Difference, side: int, noun: str) -> str:
+    record, name = sides.records[side], sides.names[side]
     if one.rows[side] < 0:
-        return f"{SIDES[side]} had no further {noun}"
+        return f"{name} had no further {noun}"
     row = record.raw(one.table).rows[one.rows[side]]
     log, t_ns = FlowLog.of(record, one.code), int(row["t_ns"])
     ack = log.acks_by(t_ns)
@@ -153,7 +168,7 @@ def _did(record: Record, one: Difference, side: int, noun: str) -> str:
     if one.table == "tcp_cong_state_set":
         what = f"entered {state_name(row['cong_state'])}"
     since = f"{_span(t_ns - log.instant(ack))} after ACK {ack}" if WAITED in one.values else f"on ACK {ack}"
-    return f"{SIDES[side]} {what} {since if ack else 'before any ACK'} at {t_ns / 1e9:.6f} s"
+    return f"{name} {what} {since if ack else 'before any ACK'} at {t_ns / 1e9:.6f} s"
 
 
 # --- Packets and samples ---
@@ -166,25 +181,24 @@ def _packet(noun: str, moments: Mapping[str, str]) -> Callable[[Sides, Differenc
         flow = _flow(sides, one)
         if -1 in one.rows:
             return _ended(sides, one, noun)
-        number = int(sides[0].raw(one.table).rows["seq"][one.rows[0]])
+        number = int(sides.records[0].raw(one.table).rows["seq"][one.rows[0]])
         if "seq" in one.values:
-            base, candidate = one.values["seq"]
-            return f"the next {noun} of {flow} is number {base} in base, {candidate} in candidate"
+            return f"the next {noun} of {flow} is number {_in_each(sides, one.values['seq'])}"
         if "answered" in one.values:
-            answered = SIDES[one.values["answered"].index(1)]
+            answered = sides.names[one.values["answered"].index(1)]
             return f"{noun} {number} of {flow} was answered in {answered} only"
         column = next(iter(one.values))
         base, candidate = one.values[column]
-        return f"{noun} {number} of {flow} {moments[column]} {_apart(candidate - base)}"
+        return f"{noun} {number} of {flow} {moments[column]} {_apart(sides, candidate - base)}"
 
     return said
 
 
 def _sampled(sides: Sides, one: Difference) -> str:
-    flow, end = owner(sides[0], one)
+    flow, end = owner(sides.records[0], one)
     side = "receiver" if one.code & 1 else "sender"
     where = f"the queue {end}" if end else f"the {side} of flow {flow}"
-    return f"a sample of {where} shows {_values(one)}"
+    return f"a sample of {where} shows {_values(sides, one)}"
 
 
 _WORDS: Mapping[str, Callable[[Sides, Difference], str]] = {
