@@ -4,7 +4,15 @@ from hypothesis import strategies as st
 
 from rushhour.errors import PlanError
 from rushhour.plan.graph import Queue
-from rushhour.plan.queues import Limit, queue_lines, resolve_buffer, stated_limit, stated_rate, value_after
+from rushhour.plan.queues import (
+    Limit,
+    later_lines,
+    queue_lines,
+    resolve_buffer,
+    stated_limit,
+    stated_rate,
+    value_after,
+)
 from rushhour.quantities.units import Buffer
 
 FRAME = 1514
@@ -126,6 +134,36 @@ def test_what_was_said_last_holds() -> None:
     assert stated_rate(words) == 2_000_000
     queue = Queue(None, Buffer.parse("1bdp"), "fq limit 5 then fq limit 7", "tbf")
     assert stated_limit(queue, Limit(9000, None), FRAME) == Limit(None, 7)
+
+
+def test_words_after_an_instant_hold_while_packets_pass() -> None:
+    words = "fq limit 5 then fq limit 7 then at 500ms fq limit 3 then at 1s fq flow_limit 2"
+    assert lines(words, "1bdp", rate=None) == [
+        "root handle 10: fq limit 5",
+        "change root handle 10: fq limit 7",
+    ]
+    queue = Queue(None, Buffer.parse("1bdp"), words, "tbf")
+    assert later_lines(queue) == [
+        (500_000_000, "qdisc root handle 10: fq limit 3"),
+        (1_000_000_000, "qdisc root handle 10: fq flow_limit 2"),
+    ]
+    assert stated_limit(queue, Limit(9000, None), FRAME) == Limit(None, 3)
+    shaped = Queue(10**6, Buffer.parse("1bdp"), "prio bands 4 then at 1s prio bands 3", "tbf")
+    assert later_lines(shaped) == [(10**9, "qdisc parent 1:1 handle 10: prio bands 3")]
+
+
+@pytest.mark.parametrize(
+    "words", ["tbf rate 1mbit then at 1s tbf rate 2mbit", "fq then at 1s fq maxrate 1mbit"]
+)
+def test_a_rate_stays_while_packets_pass(words: str) -> None:
+    with pytest.raises(PlanError, match="the rate would become another"):
+        later_lines(Queue(None, None, words, "tbf"))
+
+
+@pytest.mark.parametrize("words", ["fq then at fq", "fq then at soon fq limit 3", "fq then at"])
+def test_an_instant_is_a_duration(words: str) -> None:
+    with pytest.raises(PlanError, match="then at"):
+        lines(words)
 
 
 @pytest.mark.parametrize("words", ["fq then red", "fq then ", "dsmark then dsmark", "fq then fq then"])

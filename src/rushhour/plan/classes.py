@@ -19,9 +19,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from rushhour.errors import PlanError
 from rushhour.plan.flows import FIRST_DPORT
 from rushhour.plan.graph import Queue
-from rushhour.plan.queues import Limit, discipline_lines, microsecond, resolve_buffer, tbf
+from rushhour.plan.queues import (
+    Limit,
+    discipline_lines,
+    later_lines,
+    microsecond,
+    resolve_buffer,
+    tbf,
+)
 from rushhour.quantities.units import Rate
 from rushhour.spec.control import BANDED, SHAPING, Class
 from rushhour.traffic import kinds
@@ -100,6 +108,12 @@ def tree(queue: Queue, rtt_ns: int, frame: int) -> Tree:
             classes.append(f"class {place} {_class_words(queue, entry, frame)}")
         if own.leaf:
             leaf = Queue(own.ceil_bps or queue.rate_bps, entry.buffer or queue.buffer, own.words, "htb")
+            if later_lines(leaf):
+                raise PlanError(
+                    f'class {entry.name}: queue = "{own.words}": the queue of a class stays what it is',
+                    where="topology.class",
+                    hint='without "at" after "then" the words hold before packets pass',
+                )
             place = f"parent {own.classid} handle {_FIRST_HANDLE + number:x}:"
             leaves += discipline_lines(place, leaf, own.limit, frame)
     roots, above = _roots(queue, entries, ids[rest], frame)

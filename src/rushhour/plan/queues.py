@@ -14,7 +14,8 @@ fifo, red and cake (cake counts memory, about twice the bytes of the frames), in
 What red and choke cannot do without is filled in as tc would (Floyd's recommendations): max = limit/4, min
 = max/3, burst = (2 min + max)/3 packets.
 
-Words after `then` change what stands there: `gred setup vqs 2 default 0 then gred vq 0 limit …`.
+Words after `then` change what stands there: `gred setup vqs 2 default 0 then gred vq 0 limit …`; after
+`then at 500ms` while packets pass.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.errors import PlanError
 from rushhour.quantities.tc_units import RATES, scaled
+from rushhour.quantities.units import Duration, UnitError
 from rushhour.tc import kinds
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ NS = 10**9
 LONGEST_WAIT_NS = 60 * NS  # htb's mbuffer: it forgets what is owed beyond a minute
 MOST_COUNTED = 2**16 - 2
 THEN = " then "  # between the words of a queue and those that change it
+_AT = "at"  # before an instant and words that hold from then on
 CHANGE = "change"  # first word of a line of the plan that changes what is there
 RED_PACKET = 1000  # avpkt as in tc-red(8)
 RED_HIGHEST = 2_000_000  # of max: with the weight that goes with it the average must fit 32 bits
@@ -155,19 +158,49 @@ def beside_control(qdiscs: list[str], classes: list[str]) -> tuple[list[str], li
 def discipline_lines(place: str, queue: Queue, limit: Limit, frame: int) -> list[str]:
     """The lines of a queue discipline at its place: what makes it, then what changes it."""
     words = _discipline(queue, limit, frame)
-    return [f"{place} {words}", *(f"{CHANGE} {place} {more}" for more in _changes(queue))] if words else []
+    before = [more for at_ns, more in _changes(queue.words) if at_ns is None]
+    return [f"{place} {words}", *(f"{CHANGE} {place} {more}" for more in before)] if words else []
 
 
-def _changes(queue: Queue) -> list[str]:
-    first, *changes = (words.split() for words in f"{queue.words} ".split(THEN))
-    for words in changes:
-        if words[:1] != first[:1] or words[0] not in kinds.QDISCS:
+def later_lines(queue: Queue) -> list[tuple[int, str]]:
+    """When a queue discipline becomes another while packets pass, in ns, and by which line of a plan.
+
+    Raises:
+        PlanError: its rate would become another: what depends on the rate is told by patterns.
+    """
+    place = "root handle 10:" if queue.rate_bps is None else "parent 1:1 handle 10:"
+    found = [(at_ns, f"qdisc {place} {more}") for at_ns, more in _changes(queue.words) if at_ns is not None]
+    start = THEN.join(part for part in queue.words.split(THEN) if part.split()[:1] != [_AT])
+    if any(of(start) != of(queue.words) for of in (stated_rate, stated_flow_rate)):
+        raise PlanError(
+            f'queue = "{queue.words}": the rate would become another while packets pass',
+            where="topology",
+            hint='a pattern with key = "rate" changes a rate over time',
+        )
+    return found
+
+
+def _changes(words: str) -> list[tuple[int | None, str]]:
+    """What is said after each `then`: when it holds (ns; None: before packets pass), and the words."""
+    first, *parts = (part.split() for part in f"{words} ".split(THEN))
+    found: list[tuple[int | None, str]] = []
+    for part in parts:
+        at_ns, own = (_instant(words, part[1:2]), part[2:]) if part[:1] == [_AT] else (None, part)
+        if own[:1] != first[:1] or own[0] not in kinds.QDISCS:
             raise PlanError(
-                f'queue = "{queue.words}": "then" is followed by other words of the same discipline',
+                f'queue = "{words}": "then" is followed by other words of the same discipline',
                 where="topology",
                 hint="for example fq maxrate 8mbit then fq maxrate 3mbit",
             )
-    return [" ".join(words) for words in changes]
+        found.append((at_ns, " ".join(own)))
+    return found
+
+
+def _instant(words: str, said: list[str]) -> int:
+    try:
+        return Duration.parse("".join(said)).ns
+    except UnitError as error:
+        raise PlanError(f'queue = "{words}": then at {error}', where="topology") from error
 
 
 def _discipline(queue: Queue, limit: Limit, frame: int) -> str:
@@ -241,6 +274,7 @@ def _bytes(word: str | None) -> int | None:
 def in_the_end(words: str) -> list[str]:
     """The words of a queue as they hold in the end: what was said last comes first."""
     first, *more = (part.split() for part in words.split(THEN))
+    more = [part[2:] if part[:1] == [_AT] else part for part in more]
     return [*first[:1], *(word for part in reversed(more) for word in part[1:]), *first[1:]]
 
 

@@ -24,6 +24,7 @@ from rushhour.plan.queues import (
     beside_control,
     change_lines,
     in_the_end,
+    later_lines,
     microsecond,
     queue_lines,
     resolve_buffer,
@@ -33,7 +34,7 @@ from rushhour.plan.queues import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from rushhour.plan.graph import Direction, Graph, Link, Policer, Queue
     from rushhour.spec.course import Course
@@ -239,7 +240,10 @@ def _queue(queue: Queue, link: Link, rtt_ns: int) -> Stage:
         stated,
         queue.words,
         delay_ns=netem.delay_ns(own)[0],
-        changes=_rate_changes(queue, limit, link.frame, controlled=controlled),
+        changes=(
+            *_rate_changes(queue, limit, link.frame, controlled=controlled),
+            *_later_changes(queue, controlled=controlled),
+        ),
         inner_bps=inner,
         flow_bps=stated_flow_rate(queue.words),
         loss=netem.loss(own),
@@ -259,6 +263,12 @@ def _rate_changes(queue: Queue, limit: Limit, frame: int, *, controlled: bool) -
         for (t_ns, value), end_ns in zip(queue.course, ends, strict=False)
         if t_ns > 0
     )
+
+
+def _later_changes(queue: Queue, *, controlled: bool) -> Iterator[Change]:
+    """When the queue's discipline becomes another by its own words, and by which lines."""
+    for at_ns, line in later_lines(queue):
+        yield Change(at_ns, "class", 0.0, (below_control(line) if controlled else line,))
 
 
 def _netem(words: str, fastest_bps: int, frame: int) -> Stage:

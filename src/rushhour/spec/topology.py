@@ -55,7 +55,8 @@ class Direction(Model):
         None,
         description="queue discipline under the shaper, in tc's words: "
         '"fifo", "fq_codel limit 1000 target 5ms", "red", "cake"; default "fifo". Words after "then" '
-        'change it before packets pass: "gred setup vqs 2 default 0 then gred vq 0 limit 60000 …"',
+        'change it before packets pass: "gred setup vqs 2 default 0 then gred vq 0 limit 60000 …"; after '
+        '"then at 500ms" while they pass',
     )
     shaper: Literal["tbf", "htb"] | None = Field(None, description='qdisc that keeps the rate; default "tbf"')
     jitter: Duration | None = Field(
