@@ -177,3 +177,19 @@ def test_a_pattern_is_drawn_over_the_experiment() -> None:
         scenario(DUMBBELL, pattern=[{"key": "rate", "steps": [["5s", "100mbit"], ["7500ms", "50mbit"]]}])
     )
     assert "rate  ····················██████████▅▅▅▅▅▅▅▅▅▅  50mbit … 100mbit  steps" in text
+
+
+def test_a_discipline_becomes_another_while_packets_wait() -> None:
+    found = lowered(queue="prio bands 4 then at 500ms prio bands 3")
+    check_plan(found)
+    change, back = found.plan["changes"]
+    assert (change["t_ns"], change["end"], change["key"]) == (SECOND // 2, 2, "class")
+    assert (back["t_ns"], back["end"]) == (SECOND // 2, 3)
+    assert list(change["lines"]) == ["qdisc parent 1:1 handle 10: prio bands 3"]
+    assert any("qdisc change dev" in line and line.endswith("prio bands 3") for line in commands(found.plan))
+
+
+def test_the_queue_of_a_class_stays_what_it_is() -> None:
+    classes = [{"name": "one", "rate": "20mbit", "queue": "fq limit 5 then at 1s fq limit 7"}]
+    with pytest.raises(PlanError, match=r"class one: .* stays what it is"):
+        lower(scenario(DUMBBELL | {"class": classes}, [{"name": "f"}]), 1)
