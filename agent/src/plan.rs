@@ -144,6 +144,9 @@ pub struct End {
     pub addresses: Vec<String>,
     #[serde(default)]
     pub offload: bool,
+    /// What arrives at once is put together before anything else sees it (GRO); without `offload` only.
+    #[serde(default)]
+    pub receive_offload: bool,
     /// tc's own words after `tc qdisc add dev DEV`.
     #[serde(default)]
     pub qdiscs: Vec<String>,

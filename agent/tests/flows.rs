@@ -241,6 +241,38 @@ fn a_burst_may_be_cut_by_the_kernel() {
 }
 
 #[test]
+fn a_read_may_give_several_datagrams_and_the_last_may_be_shorter() {
+    let burst = |extra: Value| {
+        let mut flow = json!({"kind": "udp", "packet_bytes": 1000, "rate_bps": 8_000_000, "count": 42,
+            "burst": 8, "last_bytes": 300});
+        for (key, value) in extra.as_object().expect("an object") {
+            flow[key] = value.clone();
+        }
+        flow
+    };
+    let flows = [
+        json!({"gso": true, "gro": true}),
+        json!({"gso": true}),
+        json!({"gro": true}),
+        json!({"gso": true, "gro": true, "read_interval_ns": 20 * MS}),
+    ];
+    let (ends, raw) = run("gro", &plan(300, &flows.map(burst)));
+    for (id, end) in (0..).zip(&ends) {
+        let seqs: Vec<u32> = rows(&raw, "udp").iter().filter(|row| row.0 == id).map(|row| row.1).collect();
+        assert_eq!(seqs, (0..42).collect::<Vec<u32>>(), "flow {id}");
+        // Five whole bursts of 7 · 1000 + 300 bytes, and two datagrams.
+        assert_eq!((end.bytes_sent, end.bytes_received), (Some(38_500), Some(38_500)), "{end:?}");
+    }
+    // The loopback carries a burst in one piece: six reads, or one for each datagram.
+    assert_eq!(ends.iter().map(|end| end.reads).collect::<Vec<_>>(), [Some(6), None, Some(42), Some(6)]);
+    for (many, last) in [(8, 1001), (8, 23), (1, 300)] {
+        let flow = burst(json!({"burst": many, "last_bytes": last}));
+        let error = traffic::prepare(&plan(300, &[flow]), &nodes(), Path::new(".")).err();
+        assert!(error.expect("refused").message.contains("last_bytes"));
+    }
+}
+
+#[test]
 fn echoes_come_back_and_lost_ones_are_said() {
     let v6 = json!({"kind": "ping", "src": "::1", "dst": "::1", "count": 5, "interval_ns": 10 * MS});
     let v4 = json!({"kind": "ping", "count": 10, "interval_ns": 10 * MS, "packet_bytes": 0});

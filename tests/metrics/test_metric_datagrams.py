@@ -10,6 +10,7 @@ import pytest
 from builders import found
 
 from rushhour.metrics.datagrams import losses
+from rushhour.series.readings import delivered
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,3 +85,31 @@ def test_what_ip_counted_is_summed_over_hosts(tmp_path: Path) -> None:
     for metric, value in expected.items():
         assert found(record, metric) == {"total": value}
     assert found(make.record(tmp_path / "old"), "ce_received") == {}
+
+
+def test_reads_that_give_several_datagrams(tmp_path: Path) -> None:
+    def reads(folder: str, **told: int) -> dict[str, float | None]:
+        rows = make.rows(make.UDP, seq=np.arange(4), tx_ns=0, rx_ns=US)
+        flows = [make.flow(kind="udp", name="probe")]
+        outcomes = [make.outcome(packets_received=40, **told)]
+        record = make.record(tmp_path / folder, {"udp": rows}, flows=flows, outcomes=outcomes)
+        return found(record, "datagrams_per_read")
+
+    assert reads("several", reads=10) == {"flow:probe": 4}
+    assert reads("nothing", reads=0) == {"flow:probe": None}
+    assert reads("one by one") == {}
+
+
+def test_the_last_datagram_of_a_burst_has_its_own_size(tmp_path: Path) -> None:
+    """Bursts of 3 · 100 B, 100 B, 40 B: number 5 is the last of the second."""
+    rx = np.arange(1, 6) * US
+    rows = make.rows(make.UDP, seq=np.array([0, 1, 2, 5, 3]), tx_ns=0, rx_ns=rx)
+    record = make.record(
+        tmp_path / "run",
+        {"udp": rows},
+        flows=[make.flow(kind="udp", name="probe")],
+        outcomes=[make.outcome(packets_sent=6)],
+        planned={0: {"packet_bytes": 100, "burst": 3, "last_bytes": 40}},
+    )
+
+    assert delivered(record, record.flows("udp")[0])[1].tolist() == [100, 200, 240, 280, 380]

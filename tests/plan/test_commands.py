@@ -55,6 +55,7 @@ NETWORK: list[Edge] = [
     (("a", "m"), {"mtu": "1400B"}),
     (("m", "n"), {"rate": "50mbit", "buffer": "40p", "reverse": {"rate": "2mbit", "buffer": "30kB"}}),
     (("n", "b"), {"offload": True}),
+    (("n", "c"), {"receive_offload": True}),
 ]
 
 

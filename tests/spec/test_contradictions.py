@@ -60,6 +60,11 @@ def test_a_preset_needs_a_rate_and_an_rtt() -> None:
     assert set(found) == {"topology.rate", "topology.rtt"}
 
 
+def test_bundles_that_arrive_whole_are_not_put_together() -> None:
+    both = BASE.replace('rate = "100mbit"', 'rate = "100mbit"\noffload = true\nreceive_offload = true')
+    assert "arrive whole" in faults(both)["topology.receive_offload"].message
+
+
 def test_zero_rate() -> None:
     assert "carries nothing" in faults(BASE.replace("100mbit", "0bit"))["topology.rate"].message
 
@@ -73,6 +78,18 @@ def test_zero_rate() -> None:
         ('kind = "udp"\nrate = "1mbit"\nburst = 1\ngso = true', "flow.udp1.gso", "cannot be cut"),
         ('kind = "udp"\nrate = "1mbit"\nburst = 60\ngso = true', "flow.udp1.gso", "more than 65507"),
         ("gso = true", "flow.tcp1.gso", 'belongs to "udp"'),
+        (
+            'kind = "udp"\nrate = "1mbit"\npacket = "1kB"\nlast_packet = "90B"',
+            "flow.udp1.last_packet",
+            "no burst",
+        ),
+        ('kind = "udp"\nrate = "1mbit"\nburst = 9\nlast_packet = "90B"', "flow.udp1.last_packet", "no size"),
+        (
+            'kind = "udp"\nrate = "1mbit"\nburst = 9\npacket = "1kB"\nlast_packet = "2kB"',
+            "flow.udp1.last_packet",
+            "not between",
+        ),
+        ("gro = true", "flow.tcp1.gro", 'belongs to "udp"'),
         ('packet = "100B"', "flow.tcp1.packet", 'belongs to "udp", "ping"'),
         ('kind = "ping"\ncc = "reno"', "flow.ping1.cc", 'belongs to "tcp", "rr", "crr"'),
         ('kind = "rr"\nbytes = "1MB"', "flow.rr1.bytes", 'belongs to "tcp"'),

@@ -46,7 +46,7 @@ DIRECTION: Document = {
     "class": CLASS,
     "scheduler": "hfsc", "police": {"rate": "7mbit", "burst": "30kB"},
 }  # fmt: skip
-LINK: Document = DIRECTION | {"mtu": "1400B", "offload": True, "shape_at": "sender"}
+LINK: Document = DIRECTION | {"mtu": "1400B", "offload": True, "receive_offload": True, "shape_at": "sender"}
 TOPOLOGY: Document = LINK | {
     "rtt": "77ms", "rtts": ["7ms", "77ms"], "reverse_rate": "7mbit", "reverse_buffer": "77kB",
     "reverse_queue": "fq_codel", "reverse_loss": "7%", "reverse_netem": "duplicate 7%",
@@ -62,7 +62,8 @@ FLOW: Document = {
     "patience": "7s",
     "datagrams": 7, "transactions": 7, "request": "77B", "response": "77B", "read_rate": "7mbit",
     "read_interval": "7ms", "read_class": True, "sndbuf": "77kB", "rcvbuf": "77kB", "dscp": 7, "mss": "777B",
-    "nodelay": True, "on": "1s", "off": "1s", "burst": 7, "gso": True, "generator": "iperf3",
+    "nodelay": True, "on": "1s", "off": "1s", "burst": 7, "gso": True, "last_packet": "77B", "gro": True,
+    "generator": "iperf3",
     "arrivals": {"process": "poisson", "rate": "7/s"}, "paths": ["one", "two"], "backup": ["one"],
     "announced": ["three"],
     "keepalive": True, "user_timeout": "777ms",

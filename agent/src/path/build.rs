@@ -102,7 +102,7 @@ fn bring_up(topology: &mut Topology, plan: &Plan) -> Result<()> {
         orders.extend(links::configure(plan, node)?);
         orders.extend(devices::configure(plan, node)?);
         run(topology, node, &orders)?;
-        links::switch_offload_off(plan, node, topology.socket(&node.name)?)?;
+        links::switch_offloads(plan, node, topology.socket(&node.name)?)?;
     }
     Ok(())
 }

@@ -7,13 +7,15 @@ use super::interface::{ends_in, ifinfomsg, link_local, mac, up, without_own_addr
 use crate::error::{Error, Result};
 use crate::kernel::netlink::{Attributes, Message, Socket, CREATE, EXCL};
 use crate::kernel::netns::Nodes;
-use crate::kernel::sys::ethtool::switch_off;
+use crate::kernel::sys::ethtool::switch;
 use crate::plan::{End, Node, Plan};
 
 const IFLA_GSO_MAX_SEGS: u16 = 40;
 const VETH_INFO_PEER: u16 = 1;
-/// `ETHTOOL_STSO`, `_SGSO`, `_SGRO`.
-const OFFLOADS: [u32; 3] = [0x1f, 0x24, 0x2c];
+/// `ETHTOOL_STSO`, `_SGSO`.
+const SEGMENTATION: [u32; 2] = [0x1f, 0x24];
+/// `ETHTOOL_SGRO`.
+const RECEIVING: u32 = 0x2c;
 
 fn properties(into: &mut Attributes, end: &End, mac: [u8; 6], netns: Option<BorrowedFd<'_>>) {
     into.text(libc::IFLA_IFNAME, &end.dev).put(libc::IFLA_ADDRESS, &mac).u32(libc::IFLA_MTU, end.mtu);
@@ -80,10 +82,14 @@ pub(super) fn configure(plan: &Plan, node: &Node) -> Result<Vec<Message>> {
     Ok(orders)
 }
 
-pub(super) fn switch_offload_off(plan: &Plan, node: &Node, socket: &Socket) -> Result<()> {
+/// Puts offloads out where every packet is an event, but for what a link's ends are to put together again.
+pub(super) fn switch_offloads(plan: &Plan, node: &Node, socket: &Socket) -> Result<()> {
     let segmented = ends_in(plan, node).filter(|(_, end)| !end.offload);
-    let switches = segmented.flat_map(|(_, end)| OFFLOADS.map(|switch| (end.dev.as_str(), switch)));
-    switch_off(socket, &switches.collect::<Vec<_>>()).map_err(|(dev, cause)| {
-        Error::system(format_args!("switch offloads of {dev} in node {} off", node.name), &cause)
+    let switches = segmented.flat_map(|(_, end)| {
+        let [tso, gso] = SEGMENTATION.map(|name| (end.dev.as_str(), name, false));
+        [tso, gso, (end.dev.as_str(), RECEIVING, end.receive_offload)]
+    });
+    switch(socket, &switches.collect::<Vec<_>>()).map_err(|(dev, cause)| {
+        Error::system(format_args!("switch offloads of {dev} in node {}", node.name), &cause)
     })
 }

@@ -127,6 +127,12 @@ pub struct Flow {
     /// They are handed over as one packet, which the kernel cuts (`UDP_SEGMENT`).
     #[serde(default)]
     pub gso: bool,
+    /// Payload of the last datagram of each burst, where it is shorter than the others.
+    #[serde(default)]
+    pub last_bytes: Option<u32>,
+    /// The receiver takes datagrams that were put together in one read, and splits them (`UDP_GRO`).
+    #[serde(default)]
+    pub gro: bool,
     /// Echo requests that no one may fragment, not even here for a smaller path MTU that is known.
     #[serde(default)]
     pub whole: bool,

@@ -20,6 +20,9 @@ pub struct FlowEnd {
     pub zerocopy_sends: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zerocopy_copied: Option<u64>,
+    /// Reads that gave datagrams, of a receiver that takes several at once (`UDP_GRO`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reads: Option<u64>,
     /// Datagrams by the traffic class in which they came, where that was to be read.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub classes: BTreeMap<u8, u64>,

@@ -59,6 +59,8 @@ struct Sender {
     stop_ns: i64,
     count: u64,
     size: usize,
+    /// Bytes of the last datagram of a burst.
+    last: usize,
     rate_bps: u64,
     burst: usize,
     gso: bool,
@@ -100,6 +102,7 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
     let switch = Switch::holding(&socket);
     let usual = burst(size as usize, rate_bps);
     let burst = flow.burst.map_or(usual, |many| (many as usize).clamp(1, socket::MAX_LIST));
+    let last = last_of(flow, size, burst)?;
     if flow.gso {
         segmented(&socket, size as usize, burst)?;
     }
@@ -114,6 +117,7 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
         stop_ns: flow.stop_or(duration_ns),
         count: flow.count.unwrap_or(u64::MAX),
         size: size as usize,
+        last: last as usize,
         rate_bps,
         burst,
         gso: flow.gso,
@@ -135,6 +139,17 @@ fn size_of(flow: &Flow) -> Result<u32> {
             .hint(format!("A numbered datagram has {HEADER_BYTES} to {LARGEST_BYTES} bytes")));
     }
     Ok(size)
+}
+
+/// Bytes of the last datagram of each burst.
+fn last_of(flow: &Flow, size: u32, burst: usize) -> Result<u32> {
+    let Some(last) = flow.last_bytes else { return Ok(size) };
+    if flow.burst.is_none() || burst < 2 || !(HEADER_BYTES as u32..=size).contains(&last) {
+        return Err(Error::new("plan", format!("last_bytes is {last}, with a burst of {burst}")).hint(format!(
+            "The last of two or more datagrams has {HEADER_BYTES} to {size} bytes, as many as the others at most"
+        )));
+    }
+    Ok(last)
 }
 
 /// Lets the kernel cut what is handed over into datagrams of `size` bytes.
@@ -180,7 +195,7 @@ impl Sender {
             let many = if self.gso { self.burst } else { self.burst.max(late) };
             let count = many.min(usize::try_from(self.count - seq).unwrap_or(usize::MAX));
             self.write_headers(packets, seq, |_| now_ns);
-            sent.count(self.send(packets, count));
+            sent.count(self.send(packets, seq, count));
             seq += count as u64;
         }
         seq
@@ -217,21 +232,33 @@ impl Sender {
         seq
     }
 
-    fn send(&self, packets: &[u8], count: usize) -> std::io::Result<(usize, usize)> {
+    /// Sends `count` datagrams, from number `seq` on.
+    fn send(&self, packets: &[u8], seq: u64, count: usize) -> std::io::Result<(usize, usize)> {
         if count == 1 {
-            return sys::socket::send(&self.socket, &packets[..self.size]).map(|size| (1, size));
+            return sys::socket::send(&self.socket, &packets[..self.bytes_of(seq)]).map(|size| (1, size));
         }
         if self.gso {
-            return socket::send(&self.socket, &packets[..count * self.size]).map(|size| (count, size));
+            let before = (count - 1) * self.size;
+            let bytes = before + self.bytes_of(seq + count as u64 - 1);
+            return socket::send(&self.socket, &packets[..bytes]).map(|size| (count, size));
         }
-        let messages: Vec<&[u8]> = packets.chunks_exact(self.size).take(count).collect();
+        let messages: Vec<&[u8]> = (seq..)
+            .zip(packets.chunks_exact(self.size))
+            .take(count)
+            .map(|(seq, packet)| &packet[..self.bytes_of(seq)])
+            .collect();
         socket::send_messages(&self.socket, &messages)
     }
 
     /// When datagram `seq` is due; whole numbers throughout, so that nothing drifts.
     fn due_ns(&self, seq: u64) -> i64 {
-        let bits = u128::from(seq) * self.size as u128 * 8;
+        let short = u128::from(seq / self.burst as u64) * (self.size - self.last) as u128;
+        let bits = (u128::from(seq) * self.size as u128 - short) * 8;
         self.periods.at((bits * SECOND_NS / u128::from(self.rate_bps)) as i64).unwrap_or(self.stop_ns)
+    }
+
+    fn bytes_of(&self, seq: u64) -> usize {
+        if (seq + 1) % self.burst as u64 == 0 { self.last } else { self.size }
     }
 
     /// Whether everything is read at about the instant of a datagram. Whoever reads the clock moves it on, so that one would leave

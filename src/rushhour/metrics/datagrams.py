@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.metrics.loss import datagram_flows
-from rushhour.metrics.value import Found, Metric, distribution, of_flow
+from rushhour.metrics.value import Found, Metric, distribution, of_flow, ratio
 from rushhour.series.readings import first_arrivals
 
 if TYPE_CHECKING:
@@ -85,6 +85,13 @@ def _run_max(record: Record) -> Iterator[Found]:
         yield Found(scope, float(lengths.max(initial=0)))
 
 
+def _per_read(record: Record) -> Iterator[Found]:
+    for flow in datagram_flows(record):
+        reads, came = flow.outcome.reads, flow.outcome.packets_received
+        if reads is not None and came is not None:
+            yield ratio(of_flow(flow), float(came), float(reads), "nothing was read")
+
+
 METRICS = [
     *distribution(
         "arrival_gap",
@@ -136,5 +143,15 @@ METRICS = [
         ("flow",),
         "Longest run of UDP datagrams lost in a row, before the greatest number that arrived.",
         _run_max,
+    ),
+    Metric(
+        "datagrams_per_read",
+        "packets",
+        "none",
+        ("flow",),
+        "Mean number of datagrams that one read of the receiving program gave, where it takes several at "
+        "once (UDP_GRO): what the sender handed over as one and nobody cut, or what was put together where "
+        "it arrived.",
+        _per_read,
     ),
 ]

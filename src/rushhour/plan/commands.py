@@ -120,7 +120,8 @@ def _link(link: PlanLink) -> Iterator[str]:
         node, dev = _q(end.node), _q(end.dev)
         segments = "" if end.offload else " gso_max_segs 1"
         if not end.offload:
-            yield f"ip netns exec {node} ethtool -K {dev} tso off gso off gro off"
+            receiving = "on" if end.receive_offload else "off"
+            yield f"ip netns exec {node} ethtool -K {dev} tso off gso off gro {receiving}"
         yield f"ip -n {node} link set dev {dev} mtu {end.mtu}{segments}"
 
 

@@ -296,6 +296,7 @@ def _link_options(link: Link) -> list[tuple[str, str]]:
     """What is not as usual on a link."""
     options = [("MTU", f"{link.mtu}B")] if link.mtu != 1500 else []
     options += [("offloads", "on")] if link.offload else []
+    options += [("receive offload", "on")] if link.receive_offload else []
     if link.bond is not None:
         hashed = f", {link.bond.hash}" if link.bond.hash else ""
         options.append(("each of", f"{link.bond.links} cables by {link.bond.mode}{hashed}"))

@@ -168,6 +168,8 @@ def plan_entry(one: Scheduled, addresses: dict[str, str], scenario: Scenario, mt
         "nodelay": keys.nodelay,
         "burst": keys.burst,
         "gso": keys.gso or None,
+        "last_bytes": keys.last_packet and keys.last_packet.bytes,
+        "gro": keys.gro or None,
         "on": [list(period) for period in one.periods] or None,
     }
     optional |= _of_connection(keys) | _of_kind(keys, scenario.family, mtu)

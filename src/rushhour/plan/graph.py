@@ -165,6 +165,7 @@ class Link:
     reverse: Direction = Direction()
     mtu: int = 1500
     offload: bool = False
+    receive_offload: bool = False
     own_egress: bool = False
     bond: Bond | None = None
 

@@ -285,6 +285,8 @@ def _end(layout: Layout, number: int, side: int, seed: int, of_classes: Sequence
     }
     if layout.scenario.readings.sojourn and stage.role == "queue":
         told["sojourn"] = True
+    if link.receive_offload:
+        told["receive_offload"] = True
     return told | ({"master": end.master} if end.master else {})
 
 

@@ -93,8 +93,17 @@ class _Preset:
 
     def link(self, a: str, b: str, forward: Direction, reverse: Direction) -> Link:
         """Make a link with the keys that hold for all links of a preset."""
-        offload = bool(self.topology.offload)
-        return Link(f"{a}-{b}", a, b, forward, reverse, self.mtu, offload, own_egress=self.at_sender)
+        return Link(
+            f"{a}-{b}",
+            a,
+            b,
+            forward,
+            reverse,
+            self.mtu,
+            bool(self.topology.offload),
+            bool(self.topology.receive_offload),
+            own_egress=self.at_sender,
+        )
 
     def common(self, a: str, b: str, wire: Wire | None = None) -> Link:
         """Make a common link: queues unless the hosts have them, netem's words, a wire."""
@@ -206,6 +215,7 @@ def _free(scenario: Scenario) -> Graph:
             _stages(link.direction(forward=False)),
             link.mtu.bytes if link.mtu else DEFAULT_MTU,
             bool(link.offload),
+            bool(link.receive_offload),
             own_egress=link.shape_at == "sender",
             bond=Bond(link.bond.links, link.bond.mode, link.bond.hash) if link.bond else None,
         )

@@ -36,7 +36,7 @@ class Outcome:
 
     Times in ns from the start of the experiment, sizes in bytes of payload. `bytes_received` and
     `packets_received` were counted by the receiver; `classes` are its datagrams by their traffic class, where
-    it read that.
+    it read that; `reads` are the calls that gave datagrams, where one may give several.
     """
 
     connected_ns: int | None = None
@@ -48,6 +48,7 @@ class Outcome:
     packets_received: int | None = None
     zerocopy_sends: int | None = None
     zerocopy_copied: int | None = None
+    reads: int | None = None
     classes: Mapping[int, int] = field(default_factory=dict)
     error: str | None = None
 
@@ -300,6 +301,7 @@ def _outcome(entry: FlowResult) -> Outcome:
         packets_received=entry.packets_received,
         zerocopy_sends=entry.zerocopy_sends,
         zerocopy_copied=entry.zerocopy_copied,
+        reads=entry.reads,
         classes={int(name): count for name, count in entry.classes.items()},
         error=None if entry.error is None else str(entry.error),
     )

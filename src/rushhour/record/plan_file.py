@@ -78,6 +78,7 @@ class PlanEgress(Document):
     mtu: int = 0
     addresses: tuple[str, ...] = ()
     offload: bool = False
+    receive_offload: bool = False
     qdiscs: tuple[str, ...] = ()
     filters: tuple[str, ...] = ()
     wire: PlanWire | None = None
@@ -185,6 +186,8 @@ class PlanFlow(Document):
     tos: int = 0
     mss: int | None = None
     open: str | None = None
+    burst: Exact | None = None
+    last_bytes: Exact | None = None
     on: tuple[tuple[int, ...], ...] = ()
     of: Exact | None = None
 

@@ -111,6 +111,11 @@ class LinkKeys(Direction):
     offload: bool | None = Field(
         None, description="segmentation offloads; default false: every packet is an event"
     )
+    receive_offload: bool | None = Field(
+        None,
+        description="the devices put packets together that arrive at once (GRO); default false; not with "
+        "`offload`, whose bundles arrive whole",
+    )
     shape_at: Literal["path", "sender"] | None = Field(
         None,
         description='where a host\'s egress is shaped and impaired: "path" (default; on a small router '

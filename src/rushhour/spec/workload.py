@@ -160,6 +160,15 @@ class Flow(Model):
         description="a burst is handed over as one packet, which the kernel cuts into datagrams "
         "(UDP_SEGMENT: at most 128, before Linux 6.9 in part 64); default false: as that many",
     )
+    last_packet: Size | None = Field(
+        None, description="payload of the last datagram of each burst; default that of the others"
+    )
+    gro: bool | None = Field(
+        None,
+        description="the receiving application takes all datagrams that the kernel has together in one "
+        "read, with their size (UDP_GRO: those of a burst that was not cut, and those that "
+        "`receive_offload` put together); default false: one by one",
+    )
 
     @property
     def label(self) -> str:

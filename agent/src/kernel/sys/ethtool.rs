@@ -26,14 +26,15 @@ fn request(dev: &str, data: *mut libc::c_char) -> libc::ifreq {
     libc::ifreq { ifr_name: name, ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_data: data } }
 }
 
-/// Puts switches (`ETHTOOL_STSO` and the like) of devices out by one visit to the kernel; the devices are those of the socket's namespace.
+/// Puts switches (`ETHTOOL_STSO` and the like) of devices on or off by one visit to the kernel; the devices are those of the socket's namespace.
 ///
 /// # Errors
 /// The first device that refuses, and why.
-pub fn switch_off<'a>(socket: &impl AsFd, all: &[(&'a str, u32)]) -> Result<(), (&'a str, io::Error)> {
+pub fn switch<'a>(socket: &impl AsFd, all: &[(&'a str, u32, bool)]) -> Result<(), (&'a str, io::Error)> {
     // `struct ethtool_value`: the switch, and what it becomes.
-    let mut values: Vec<[u32; 2]> = all.iter().map(|(_, switch)| [*switch, 0]).collect();
-    let of = |((dev, _), value): (&(&str, u32), &mut [u32; 2])| request(dev, value.as_mut_ptr().cast());
+    let mut values: Vec<[u32; 2]> = all.iter().map(|(_, switch, on)| [*switch, u32::from(*on)]).collect();
+    let of =
+        |((dev, ..), value): (&(&str, u32, bool), &mut [u32; 2])| request(dev, value.as_mut_ptr().cast());
     let mut requests: Vec<_> = all.iter().zip(&mut values).map(of).collect();
     let mut visit = Visit::new();
     let to = socket.as_fd().as_raw_fd() as u64;
@@ -43,9 +44,10 @@ pub fn switch_off<'a>(socket: &impl AsFd, all: &[(&'a str, u32)]) -> Result<(), 
         unsafe { visit.call(libc::SYS_ioctl, &[to, SIOCETHTOOL, at]) }
     };
     let asked: Vec<_> = requests.iter_mut().map(ask).collect();
-    let results = visit.carry_out().map_err(|cause| (all.first().map_or("", |(dev, _)| *dev), cause))?;
-    let refused =
-        |((dev, _), call): (&(&'a str, u32), _)| results.of(call).map(drop).map_err(|cause| (*dev, cause));
+    let results = visit.carry_out().map_err(|cause| (all.first().map_or("", |(dev, ..)| *dev), cause))?;
+    let refused = |((dev, ..), call): (&(&'a str, u32, bool), _)| {
+        results.of(call).map(drop).map_err(|cause| (*dev, cause))
+    };
     all.iter().zip(asked).try_for_each(refused)
 }
 
@@ -57,9 +59,9 @@ mod tests {
     fn the_device_that_refuses_a_switch_is_named() {
         const SWITCH: u32 = 0x24;
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
-        let refused = switch_off(&socket, &[("no such", SWITCH), ("nor this", SWITCH)]);
+        let refused = switch(&socket, &[("no such", SWITCH, false), ("nor this", SWITCH, true)]);
         let (dev, cause) = refused.expect_err("there is no such device");
         assert_eq!((dev, cause.raw_os_error()), ("no such", Some(libc::ENODEV)));
-        assert!(switch_off(&socket, &[]).is_ok(), "nothing to set");
+        assert!(switch(&socket, &[]).is_ok(), "nothing to set");
     }
 }

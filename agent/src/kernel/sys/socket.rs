@@ -182,36 +182,94 @@ pub struct Received {
 /// Bytes of a datagram that are kept.
 pub const HEAD: usize = 64;
 
-/// For a stamp and a traffic class.
-const CONTROL_WORDS: usize = 8;
+/// Bytes that one read may give of datagrams that were put together: `IP_MAX_MTU`.
+pub const MERGED: usize = 65_536;
+
+/// For a stamp, a traffic class and the size of datagrams that were put together.
+const CONTROL_WORDS: usize = 10;
+
+/// How long a call waits for datagrams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// Until all have come that it may take.
+    All,
+    /// For the first; it takes those that wait behind it.
+    First,
+    /// Not at all.
+    None,
+}
+
+impl Wait {
+    fn flags(self) -> i32 {
+        match self {
+            Self::All => 0,
+            Self::First => libc::MSG_WAITFORONE,
+            Self::None => libc::MSG_DONTWAIT,
+        }
+    }
+}
 
 /// Waits until `count` datagrams have come, the socket is shut down or its receive timeout has passed since the last one;
 /// what has come until then is given. The thread sleeps inside the kernel in between.
 pub fn receive_batch(socket: &impl AsFd, count: usize) -> io::Result<Vec<Received>> {
-    receive_many(socket, count, 0)
+    receive_datagrams(socket, Wait::All, count)
 }
 
-/// Waits for one datagram and takes those that wait behind it, `count` at most.
-pub fn receive_first(socket: &impl AsFd, count: usize) -> io::Result<Vec<Received>> {
-    receive_many(socket, count, libc::MSG_WAITFORONE)
+/// Takes `count` datagrams at most.
+pub fn receive_datagrams(socket: &impl AsFd, wait: Wait, count: usize) -> io::Result<Vec<Received>> {
+    let mut heads = vec![0_u8; count.min(MAX_LIST) * HEAD];
+    let taken = receive_parts(socket, wait, &mut heads, HEAD)?;
+    Ok(taken
+        .iter()
+        .zip(heads.chunks_exact(HEAD))
+        .map(|(told, head)| told.datagram(told.length, head))
+        .collect())
 }
 
-/// Takes what waits, `count` datagrams at most, and waits for none.
-pub fn receive_waiting(socket: &impl AsFd, count: usize) -> io::Result<Vec<Received>> {
-    match receive_many(socket, count, libc::MSG_DONTWAIT) {
-        Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => Ok(Vec::new()),
-        other => other,
+/// Takes what one read gives for each [`MERGED`] bytes of `buffer` at most, and splits what was put together; gives the
+/// datagrams and how many reads gave some. The socket has `UDP_GRO`.
+pub fn receive_merged(
+    socket: &impl AsFd,
+    wait: Wait,
+    buffer: &mut [u8],
+) -> io::Result<(Vec<Received>, usize)> {
+    let taken = receive_parts(socket, wait, buffer, MERGED)?;
+    let split = taken.iter().zip(buffer.chunks_exact(MERGED)).flat_map(|(told, part)| {
+        let payload = &part[..told.length.min(part.len())];
+        // A datagram that came alone has no size to split by.
+        payload.chunks(told.segment.unwrap_or(MERGED).max(1)).map(|piece| told.datagram(piece.len(), piece))
+    });
+    let datagrams = split.collect();
+    // A socket that is shut down gives empty messages.
+    Ok((datagrams, taken.iter().filter(|told| told.length > 0).count()))
+}
+
+/// What is told of a message that was received.
+#[derive(Debug, Default)]
+struct Told {
+    length: usize,
+    realtime_ns: Option<i64>,
+    class: Option<u8>,
+    segment: Option<usize>,
+}
+
+impl Told {
+    /// A datagram of the message, `length` bytes long, that begins with `payload`.
+    fn datagram(&self, length: usize, payload: &[u8]) -> Received {
+        let mut head = [0; HEAD];
+        let kept = payload.len().min(HEAD);
+        head[..kept].copy_from_slice(&payload[..kept]);
+        Received { length, head, realtime_ns: self.realtime_ns, class: self.class }
     }
 }
 
-fn receive_many(socket: &impl AsFd, count: usize, flags: i32) -> io::Result<Vec<Received>> {
-    let count = count.min(MAX_LIST);
-    let mut heads = vec![[0_u8; HEAD]; count];
-    let mut controls = vec![[0_u64; CONTROL_WORDS]; count];
-    let mut pieces: Vec<libc::iovec> = heads
-        .iter_mut()
-        .map(|head| libc::iovec { iov_base: head.as_mut_ptr().cast(), iov_len: HEAD })
+/// Receives messages, each into its own part of `buffer`, `size` bytes long.
+fn receive_parts(socket: &impl AsFd, wait: Wait, buffer: &mut [u8], size: usize) -> io::Result<Vec<Told>> {
+    let mut pieces: Vec<libc::iovec> = buffer
+        .chunks_exact_mut(size)
+        .map(|part| libc::iovec { iov_base: part.as_mut_ptr().cast(), iov_len: part.len() })
         .collect();
+    let mut controls = vec![[0_u64; CONTROL_WORDS]; pieces.len()];
     let mut messages: Vec<libc::mmsghdr> = pieces
         .iter_mut()
         .zip(&mut controls)
@@ -222,24 +280,22 @@ fn receive_many(socket: &impl AsFd, count: usize, flags: i32) -> io::Result<Vec<
             libc::mmsghdr { msg_hdr: header, msg_len: 0 }
         })
         .collect();
-    // SAFETY: messages, pieces, heads and controls live through the call and are as long as they say.
+    // SAFETY: messages, pieces, the buffer and controls live through the call and are as long as they say.
     let received = check(unsafe {
         libc::recvmmsg(
             socket.as_fd().as_raw_fd(),
             messages.as_mut_ptr(),
-            count as u32,
-            libc::MSG_TRUNC | flags,
+            messages.len() as u32,
+            libc::MSG_TRUNC | wait.flags(),
             ptr::null_mut(),
         )
-    })? as usize;
-    Ok(messages[..received]
-        .iter()
-        .zip(heads)
-        .map(|(message, head)| {
-            let (realtime_ns, class) = told(&message.msg_hdr);
-            Received { length: message.msg_len as usize, head, realtime_ns, class }
-        })
-        .collect())
+    });
+    let received = match received {
+        Err(cause) if wait == Wait::None && cause.kind() == io::ErrorKind::WouldBlock => 0,
+        other => other? as usize,
+    };
+    let told = |message: &libc::mmsghdr| Told { length: message.msg_len as usize, ..told(&message.msg_hdr) };
+    Ok(messages[..received].iter().map(told).collect())
 }
 
 /// Waits for one message and takes those that have come with it, each into its own part of `buffer`, `size` bytes long;
@@ -275,9 +331,9 @@ pub fn receive_ready_after(
     Ok(messages[..results.of(received)?].iter().map(|message| message.msg_len as usize).collect())
 }
 
-/// What a message's control data tell: the `SO_TIMESTAMPNS` stamp and the traffic class.
-fn told(header: &libc::msghdr) -> (Option<i64>, Option<u8>) {
-    let (mut stamp, mut class) = (None, None);
+/// What a message's control data tell: the `SO_TIMESTAMPNS` stamp, the traffic class, the size of what was put together.
+fn told(header: &libc::msghdr) -> Told {
+    let mut known = Told::default();
     // SAFETY: the kernel filled the control buffer, which still lives, and set its length; the macros walk inside it.
     unsafe {
         let mut control = libc::CMSG_FIRSTHDR(header);
@@ -286,19 +342,23 @@ fn told(header: &libc::msghdr) -> (Option<i64>, Option<u8>) {
             match (entry.cmsg_level, entry.cmsg_type) {
                 (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
                     let at: libc::timespec = ptr::read_unaligned(data.cast());
-                    stamp = Some(at.tv_sec * 1_000_000_000 + at.tv_nsec);
+                    known.realtime_ns = Some(at.tv_sec * 1_000_000_000 + at.tv_nsec);
                 }
                 // A byte of the header here, a whole number there.
-                (libc::IPPROTO_IP, libc::IP_TOS) => class = Some(*data),
+                (libc::IPPROTO_IP, libc::IP_TOS) => known.class = Some(*data),
                 (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
-                    class = Some(ptr::read_unaligned(data.cast::<libc::c_int>()) as u8);
+                    known.class = Some(ptr::read_unaligned(data.cast::<libc::c_int>()) as u8);
+                }
+                (libc::SOL_UDP, libc::UDP_GRO) => {
+                    let size = ptr::read_unaligned(data.cast::<libc::c_int>());
+                    known.segment = usize::try_from(size).ok();
                 }
                 _ => {}
             }
             control = libc::CMSG_NXTHDR(header, control);
         }
     }
-    (stamp, class)
+    known
 }
 
 /// Lets only those packets into the socket that a classic BPF program accepts.

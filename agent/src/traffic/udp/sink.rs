@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::error::{Context, Result};
 use crate::kernel::clock::{realtime_offset_ns, Clock};
+use crate::kernel::sys::socket::{Received, Wait};
 use crate::kernel::sys::{self, socket};
 use crate::plan::Flow;
 use crate::traffic::schedule::Switch;
@@ -19,11 +20,21 @@ use super::{read_header, stamped};
 /// Datagrams for one visit to the kernel.
 const BATCH: usize = 512;
 
+/// Reads for one visit to the kernel where each may give many datagrams.
+const MERGED_BATCH: usize = 16;
+
 struct Sink {
     flow: u32,
     socket: Arc<OwnedFd>,
     switch: Arc<Switch>,
     slow: Option<Slow>,
+    gro: bool,
+}
+
+/// What the reader has taken: of datagrams that were put together the buffer, and how many reads gave some.
+struct Reader {
+    merged: Option<Vec<u8>>,
+    reads: u64,
 }
 
 pub(super) fn receiver(flow: &Flow, duration_ns: i64) -> Result<Task> {
@@ -34,9 +45,12 @@ pub(super) fn receiver(flow: &Flow, duration_ns: i64) -> Result<Task> {
     if flow.read_class {
         classed(&socket, at)?;
     }
+    if flow.gro {
+        sys::options::set_option(&socket, libc::SOL_UDP, libc::UDP_GRO, 1_i32).context("set UDP_GRO")?;
+    }
     let switch = Switch::holding(&socket);
     let slow = Slow::new(flow, duration_ns);
-    let sink = Sink { flow: flow.id, socket, switch: Arc::clone(&switch), slow };
+    let sink = Sink { flow: flow.id, socket, switch: Arc::clone(&switch), slow, gro: flow.gro };
     Ok(Task { flow: flow.id, work: Box::new(move |stage: &Stage| sink.run(stage)), switch, stop: None })
 }
 
@@ -50,15 +64,32 @@ fn classed(socket: &OwnedFd, at: SocketAddr) -> Result<()> {
     sys::options::set_option(socket, level, name, 1_i32).context("ask for the traffic class of datagrams")
 }
 
+impl Reader {
+    fn new(gro: bool) -> Self {
+        Self { merged: gro.then(|| vec![0; MERGED_BATCH * socket::MERGED]), reads: 0 }
+    }
+
+    /// Takes `most` datagrams; of those that were put together one read more than it has to, at most.
+    fn take(&mut self, socket: &OwnedFd, wait: Wait, most: usize) -> std::io::Result<Vec<Received>> {
+        let Some(buffer) = &mut self.merged else { return socket::receive_datagrams(socket, wait, most) };
+        // How many a read gives is known when it has: who wants few takes one at a time.
+        let reads = if most < BATCH { 1 } else { MERGED_BATCH };
+        let (taken, reads) = socket::receive_merged(socket, wait, &mut buffer[..reads * socket::MERGED])?;
+        self.reads += reads as u64;
+        Ok(taken)
+    }
+}
+
 impl Sink {
     fn run(&self, stage: &Stage) -> FlowEnd {
         let offset_ns = realtime_offset_ns();
         let (mut packets, mut bytes, mut classes) = (0_u64, 0_u64, BTreeMap::new());
         let (mut error, mut due_ns) = (None, 0);
+        let mut reader = Reader::new(self.gro);
         while !self.switch.halted()
             && self.slow.is_none_or(|slow| traffic::wait(stage.clock, due_ns, slow.end_ns))
         {
-            let batch = match self.take() {
+            let batch = match self.take(&mut reader) {
                 Ok(batch) => batch,
                 Err(cause) => {
                     error = Some(options::outcome("receive", &cause));
@@ -82,6 +113,7 @@ impl Sink {
         FlowEnd {
             packets_received: Some(packets),
             bytes_received: Some(bytes),
+            reads: self.gro.then_some(reader.reads),
             classes,
             error: error.filter(|_| !self.switch.halted()),
             ..FlowEnd::default()
@@ -89,16 +121,18 @@ impl Sink {
     }
 
     /// What the reader takes when it comes.
-    fn take(&self) -> std::io::Result<Vec<socket::Received>> {
-        let Some(slow) = self.slow else { return socket::receive_batch(&self.socket, BATCH) };
+    fn take(&self, reader: &mut Reader) -> std::io::Result<Vec<Received>> {
+        let Some(slow) = self.slow else { return reader.take(&self.socket, Wait::All, BATCH) };
         if slow.every_ns.is_none() {
-            return socket::receive_first(&self.socket, slow.most);
+            return reader.take(&self.socket, Wait::First, slow.most);
         }
         let mut taken = Vec::new();
         loop {
             let count = BATCH.min(slow.most - taken.len());
-            let some = socket::receive_waiting(&self.socket, count)?;
-            let last = some.len() < count || taken.len() + some.len() == slow.most;
+            let some = reader.take(&self.socket, Wait::None, count)?;
+            // Of reads that may give many, only none at all says that nothing is left.
+            let least = if self.gro { 1 } else { count };
+            let last = some.len() < least || taken.len() + some.len() >= slow.most;
             taken.extend(some);
             if last {
                 return Ok(taken);
@@ -106,8 +140,8 @@ impl Sink {
         }
     }
 
-    fn rows(&self, batch: &[socket::Received], clock: Clock, offset_ns: i64) -> Vec<Row> {
-        let row = |packet: &socket::Received| {
+    fn rows(&self, batch: &[Received], clock: Clock, offset_ns: i64) -> Vec<Row> {
+        let row = |packet: &Received| {
             let (flow, seq, tx_ns) = read_header(packet)?;
             let rx_ns = clock.since_start(packet.realtime_ns? - offset_ns);
             (flow == self.flow).then_some(Row { flow, seq: seq as u32, first_ns: tx_ns, second_ns: rx_ns })
@@ -116,9 +150,8 @@ impl Sink {
     }
 
     /// Counts this flow's datagrams by the traffic class in which they came.
-    fn count_classes(&self, batch: &[socket::Received], classes: &mut BTreeMap<u8, u64>) {
-        let own =
-            |packet: &&socket::Received| read_header(packet).is_some_and(|(flow, ..)| flow == self.flow);
+    fn count_classes(&self, batch: &[Received], classes: &mut BTreeMap<u8, u64>) {
+        let own = |packet: &&Received| read_header(packet).is_some_and(|(flow, ..)| flow == self.flow);
         for class in batch.iter().filter(own).filter_map(|packet| packet.class) {
             *classes.entry(class).or_default() += 1;
         }

@@ -45,6 +45,8 @@ def check_flows(scenario: Scenario) -> Iterator[Problem]:
         yield from _check_values(flow, here)
         if flow.gso and flow.kind in kinds.UDP_STREAMS:
             yield from _check_gso(flow, here)
+        if flow.last_packet is not None and flow.kind in kinds.UDP_STREAMS:
+            yield from _check_last(flow, flow.last_packet.bytes, here)
         yield from _check_times(scenario, flow, here)
         yield from check_arrivals(scenario, flow, here, MAX_FLOWS)
         yield from check_mptcp(scenario, flow, here)
@@ -116,6 +118,18 @@ def _check_gso(flow: Flow, here: Path) -> Iterator[Problem]:
     elif flow.burst * packet > LARGEST_DATAGRAM:
         message = f"{flow.burst} datagrams of {packet} bytes are more than {LARGEST_DATAGRAM}"
         yield Problem((*here, "gso"), message, f"at most burst = {LARGEST_DATAGRAM // packet}")
+
+
+def _check_last(flow: Flow, last: int, here: Path) -> Iterator[Problem]:
+    """The last datagram of a burst ends what is put together: it is no longer than the others."""
+    if flow.burst is None or flow.burst == 1:
+        yield Problem((*here, "last_packet"), "there is no burst to end", "write for example burst = 16")
+    if flow.packet is None:
+        message = "the others have no size that is known here"
+        yield Problem((*here, "last_packet"), message, 'write for example packet = "1000B"')
+    elif not SMALLEST_DATAGRAM <= last <= flow.packet.bytes:
+        message = f'"{flow.last_packet}" is not between "{SMALLEST_DATAGRAM}B" and "{flow.packet}"'
+        yield Problem((*here, "last_packet"), message, "it is as long as the others at most")
 
 
 def _check_times(scenario: Scenario, flow: Flow, here: Path) -> Iterator[Problem]:

@@ -33,6 +33,8 @@ def check_iperf3(scenario: Scenario, flow: Flow, here: Path) -> Iterator[Problem
         "off",
         "burst",
         "gso",
+        "last_packet",
+        "gro",
         "keepalive",
         "user_timeout",
         "fastopen",

@@ -142,6 +142,9 @@ def _check_link(scenario: Scenario, link: LinkKeys, here: Path) -> Iterator[Prob
         yield Problem(
             (*here, "mtu"), f'"{link.mtu}" is not between "{least}B" ({scenario.family}) and "65535B"'
         )
+    if link.offload and link.receive_offload:
+        message = "with offload = true bundles arrive whole: there is nothing to put together"
+        yield Problem((*here, "receive_offload"), message, "leave out one of them")
 
 
 def _check_direction(direction: Direction, link: LinkKeys, here: Path) -> Iterator[Problem]:
