@@ -87,6 +87,18 @@ def test_every_level_that_is_a_word_stays_and_nothing_is_too_wide(width: int) ->
     assert ("In the report: " in "".join(table)) == (width < 120)
 
 
+@pytest.mark.parametrize("width", range(60, 130, 7))
+def test_levels_that_are_words_never_run_together(width: int) -> None:
+    levels = ["eleven one 78901", "eleven two 78901", "eleven 3 789 123", "four", "five five five five"]
+    (found,) = overviews(runs({("a", word): 0.1 * n for n, word in enumerate(levels)}, "cc", "fault"))
+    assert found.plot is not None
+    lines = text_of(found.plot, width)
+    axis = next(number for number, line in enumerate(lines) if line.lstrip().startswith("0 │"))
+    title = next(number for number, line in enumerate(lines) if line.strip() == "fault")
+    under = [word for line in lines[axis + 1 : title] for word in line.split()]
+    assert sorted(under) == sorted(word for level in levels for word in level.split())
+
+
 def test_a_sweep_ends_with_the_figure_its_scenario_has_first_over_a_factor(tmp_path: Path) -> None:
     cells = [{"cc": cc, "topology.loss": loss} for cc in ("reno", "bbr") for loss in ("0%", "1%")]
     path = make_set(tmp_path / "set", cells, seconds=6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.metrics.value import Found, Metric, of_flow
+from rushhour.metrics.value import Found, Metric, Telling, of_flow
 from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
@@ -36,5 +36,6 @@ METRICS = [
         "ETIMEDOUT, EHOSTUNREACH, ECONNREFUSED, ECONNRESET …), from the flow's start. A connection that is "
         "kept, or closed as asked, has none; nor has one whose application has left, for nobody is told.",
         _gave_up,
+        telling=Telling("gave up", 45),
     ),
 ]

@@ -6,6 +6,7 @@ Colour adds to what is said and says nothing alone: each curve has a chart of it
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -217,7 +218,8 @@ def _levels(plot: Plot, width: int) -> Iterator[Text]:
     if plot.x.numeric:
         yield _ticks(apart(ticks, room, 1.0), width)
     else:
-        letters = int(room / max(1, len(ticks))) - 1
+        gaps = [after - before for (before, _), (after, _) in pairwise(ticks)]
+        letters = max(2, int(min(gaps, default=1.0) * (room - 1)) - 1)
         words = [word for _, word in ticks]
         lines = in_lines(words, letters) or [[f"{word[: letters - 1]}…"] for word in words]
         for number in range(max(map(len, lines))):
