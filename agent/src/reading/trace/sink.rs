@@ -73,6 +73,14 @@ fn begin(event: Event, format: &Format, folder: &Path) -> Result<TableWriter> {
     TableWriter::create(folder, event.name, &format.columns(), format.stride(), &serde_json::json!({}))
 }
 
+/// Which events the kernel is to keep; `None`: all of them.
+fn filter(event: Event, last_port: Option<u16>) -> Option<String> {
+    // Only sockets that send: their peer's port says which flow it is.
+    let ports = last_port.map(|last| format!("dport >= {FIRST_PORT} && dport <= {last}"));
+    let words: Vec<_> = ports.into_iter().chain(event.only.map(str::to_owned)).collect();
+    (!words.is_empty()).then(|| words.join(" && "))
+}
+
 impl fmt::Display for Event {
     fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
         write!(to, "{}:{}", self.group, self.name)
@@ -86,11 +94,8 @@ impl Stream {
         let format = Format::parse(&text)
             .ok_or_else(|| Error::new("trace", format!("the format of {event} has no sport and dport")))?;
         let table = event.only.is_none().then(|| begin(event, &format, out)).transpose()?;
-        // Only sockets that send: their peer's port says which flow it is.
-        let ports = last_port.map(|last| format!("dport >= {FIRST_PORT} && dport <= {last}"));
-        let filter: Vec<_> = ports.into_iter().chain(event.only.map(str::to_owned)).collect();
-        if !filter.is_empty() {
-            super::write(&place.join("filter"), &filter.join(" && "))?;
+        if let Some(filter) = filter(event, last_port) {
+            super::write(&place.join("filter"), &filter)?;
         }
         super::write(&place.join("enable"), "1")?;
         Ok(Self { event, format, folder: out.to_owned(), table })
@@ -183,5 +188,20 @@ impl Followed {
             }
             Owner::Planned { .. } | Owner::Nobody => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_kept_of_flows_and_for_its_reason() {
+        let plain = Event { group: "tcp", name: "tcp_probe", only: None };
+        let rare = Event { only: Some("error != 0"), ..plain };
+        assert_eq!(filter(plain, None), None);
+        assert_eq!(filter(rare, None).as_deref(), Some("error != 0"));
+        assert_eq!(filter(plain, Some(5003)).as_deref(), Some("dport >= 5001 && dport <= 5003"));
+        assert_eq!(filter(rare, Some(5003)).as_deref(), Some("dport >= 5001 && dport <= 5003 && error != 0"));
     }
 }
