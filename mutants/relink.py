@@ -17,6 +17,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ from rushhour.files.regular import checksum
 from rushhour.lab.kernel import host, image, store
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rushhour.lab.kernel import Kernel
 
@@ -166,10 +167,17 @@ class Relinker:
         if any(word.startswith("-fprofile-use=") for word in words):
             words += ["-dumpdir", f"{Path(name).parent}/"]  # a profile is found by the object's place
         words[words.index("-o") + 1] = str(target)
-        ours = [f"-I{room / 'include'}", f"-I{self.tree / Path(inside).parent}"]
-        words[1:1] = [ours[0], f"-fmacro-prefix-map={room}/="]
-        _run([*words, ours[1], *more, str(mine)], self.place)
+        words[1:1] = [*self._before(words, room), f"-fmacro-prefix-map={room}/="]
+        _run([*words, f"-I{self.tree / Path(inside).parent}", *more, str(mine)], self.place)
         return target
+
+    def _before(self, words: Sequence[str], room: Path) -> Iterator[str]:
+        """Where headers are looked for first: folders of the room, in the order of those of the tree."""
+        folders = [after if word == "-I" else word[2:] for word, after in pairwise(words) if word[:2] == "-I"]
+        for folder in dict.fromkeys(folders):
+            mine = room / os.path.relpath(self.place / folder, self.tree)
+            if mine.is_relative_to(room) and ".." not in mine.parts and mine.is_dir():
+                yield f"-I{mine}"
 
     def _placed(self, name: str, text: str) -> str:
         """A text that the compiler takes for the tree's own file: a profile knows functions by their file."""

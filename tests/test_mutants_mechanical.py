@@ -12,6 +12,7 @@ from mutants.__main__ import the_base, the_index
 from mutants.groups import GROUPS, group_of
 from mutants.mechanical import Mutation, accepted, applied, covered, drawn, mutations, patch
 from mutants.relink import Relinker
+from rushhour.errors import BuildError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,3 +121,13 @@ def test_live_the_compiler_is_asked_and_the_lines_are_covered() -> None:
     assert [*accepted([broken, found[0]], {name: text}, relinker, 2)] == [found[0]]
     begin = text.decode().splitlines().index("__bpf_kfunc static void cubictcp_init(struct sock *sk)") + 1
     assert begin not in lines or index.files[name] is not None
+
+
+@pytest.mark.virtual
+@pytest.mark.parametrize("header", ["include/uapi/linux/tcp_metrics.h", "include/net/tcp_states.h"])
+def test_live_a_header_is_read_wherever_it_lies(header: str, tmp_path: Path) -> None:
+    """Of the objects that read it, all see its text: here one that no compiler takes."""
+    relinker = Relinker(the_base())
+    text = f"#error a mutant's text\n{relinker.text(header)}"
+    with pytest.raises(BuildError, match="a mutant's text"):
+        relinker.link({header: text}, tmp_path)
