@@ -166,13 +166,9 @@ def plan_entry(one: Scheduled, addresses: dict[str, str], scenario: Scenario, mt
         "tos": tos or None,
         "mss": keys.mss and keys.mss.bytes,
         "nodelay": keys.nodelay,
-        "burst": keys.burst,
-        "gso": keys.gso or None,
-        "last_bytes": keys.last_packet and keys.last_packet.bytes,
-        "gro": keys.gro or None,
         "on": [list(period) for period in one.periods] or None,
     }
-    optional |= _of_connection(keys) | _of_kind(keys, scenario.family, mtu)
+    optional |= _of_connection(keys) | _of_bursts(keys) | _of_kind(keys, scenario.family, mtu)
     return entry | {key: value for key, value in optional.items() if value is not None}
 
 
@@ -185,6 +181,16 @@ def _of_connection(keys: Flow) -> dict[str, Any]:
         "zerocopy": keys.zerocopy or None,
         "open": keys.open,
         "close": keys.close,
+    }
+
+
+def _of_bursts(keys: Flow) -> dict[str, Any]:
+    """How many datagrams leave at once, of which size the last is, and who cuts and joins them."""
+    return {
+        "burst": keys.burst,
+        "gso": keys.gso or None,
+        "last_bytes": keys.last_packet and keys.last_packet.bytes,
+        "gro": keys.gro or None,
     }
 
 

@@ -131,8 +131,8 @@ impl Sink {
             let count = BATCH.min(slow.most - taken.len());
             let some = reader.take(&self.socket, Wait::None, count)?;
             // Of reads that may give many, only none at all says that nothing is left.
-            let least = if self.gro { 1 } else { count };
-            let last = some.len() < least || taken.len() + some.len() >= slow.most;
+            let expected = if self.gro { 1 } else { count };
+            let last = some.len() < expected || taken.len() + some.len() >= slow.most;
             taken.extend(some);
             if last {
                 return Ok(taken);
