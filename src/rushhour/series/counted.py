@@ -1,4 +1,4 @@
-"""What had arrived of flows whose datagrams somebody else sent: stamps in ns [n], bytes [n], cumulative."""
+"""What had arrived of datagrams, as others counted: stamps in ns [n], cumulative bytes [n]; and their sizes."""
 
 from __future__ import annotations
 
@@ -36,3 +36,12 @@ def datagrams(record: Record, flow: Flow) -> Counted:
     rows = rows[rows["side"] == _ARRIVED]
     t_ns = np.concatenate([[begin], rows["t_ns"].astype(np.int64)])
     return t_ns, np.concatenate([[0], rows["bytes"].astype(np.int64)])
+
+
+def sizes(record: Record, flow: Flow, seq: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Payload bytes [n] of datagrams by their numbers [n]: the last of each burst may be shorter."""
+    planned = record.plan.flow(flow.id)
+    found = np.full(len(seq), flow.packet_bytes or 0, np.int64)
+    if planned.last_bytes is not None and planned.burst:
+        found[(seq.astype(np.int64) + 1) % planned.burst == 0] = planned.last_bytes
+    return found

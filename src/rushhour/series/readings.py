@@ -56,18 +56,9 @@ def _delivered(record: Record, flow: Flow) -> Delivered:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     if flow.kind in kinds.UDP_STREAMS:
         rows = first_arrivals(record, flow)
-        rx = np.sort(rows["rx_ns"].astype(np.int64))
-        return rx, np.cumsum(_bytes_of(record, flow, rows["seq"][np.argsort(rows["rx_ns"], kind="stable")]))
+        rows = rows[np.argsort(rows["rx_ns"], kind="stable")]
+        return rows["rx_ns"].astype(np.int64), np.cumsum(counted.sizes(record, flow, rows["seq"]))
     return curve(record, flow, "bytes_received", 1)
-
-
-def _bytes_of(record: Record, flow: Flow, seq: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Payload bytes of datagrams by their numbers: the last of each burst may be shorter."""
-    planned = record.plan.flow(flow.id)
-    sizes = np.full(len(seq), flow.packet_bytes or 0, np.int64)
-    if planned.last_bytes is not None and planned.burst:
-        sizes[(seq.astype(np.int64) + 1) % planned.burst == 0] = planned.last_bytes
-    return sizes
 
 
 def first_arrivals(record: Record, flow: Flow) -> decode.Rows:
