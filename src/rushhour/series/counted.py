@@ -1,4 +1,4 @@
-"""What had arrived of datagrams, as others counted: stamps in ns [n], cumulative bytes [n]; and their sizes."""
+"""What had arrived of datagrams, as others counted: stamps in ns [n], cumulative bytes [n]; their sizes."""
 
 from __future__ import annotations
 
