@@ -369,6 +369,11 @@ def test_what_the_kernel_lacks_is_skipped_and_if_nothing_is_left_it_is_a_failure
     assert nothing.returncode == 1
     (run,) = json.loads(nothing.stdout)["sets"][0]["runs"]
     assert "nosuch" in run["skipped"]
+    lacking = SCENARIO.replace('["cubic", "reno"]', '["nosuch"]')
+    (tmp_path / "lacking.toml").write_text(lacking)
+    both = rush("run", "lacking.toml", "short.toml", "--out", "both", cwd=tmp_path)
+    assert both.returncode == 0, "one of several that the kernel cannot carry out is skipped as a cell is"
+    assert 'not run: no congestion control "nosuch"' in both.stdout
     queue = SCENARIO.replace('cc = ["cubic", "reno"]', '"topology.queue" = ["fifo", "dualpi3"]')
     (tmp_path / "short.toml").write_text(queue)
     assert "this kernel has no qdisc dualpi3" in rush("run", "short.toml", "--out", "q", cwd=tmp_path).stdout

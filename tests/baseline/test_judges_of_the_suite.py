@@ -15,6 +15,7 @@ import cpus
 from known_runs import record_of
 
 from rushhour.baseline.read import Baseline
+from rushhour.errors import UnsupportedError
 from rushhour.lab.uml import UmlLab
 from rushhour.metrics.catalog import measure
 from rushhour.quantities.factors import matches
@@ -68,10 +69,15 @@ class Silent:
         self.left = [one for one in self.left if not (one.holds(factors) and one.told(values))]
 
     def run(self, lab: UmlLab, folder: Path) -> None:
-        """Run cells until all is told, or none is left that could."""
+        """Run cells until all is told, or none is left that could, nor any that the kernel can carry out."""
         for run in self.batch.runs():
-            if any(one.holds(run.cell.factors) for one in self.left):
-                self.hear(run.cell.factors, self._values(run, lab, folder))
+            holding = [one for one in self.left if one.holds(run.cell.factors)]
+            try:
+                values = self._values(run, lab, folder) if holding else ()
+            except UnsupportedError:
+                self.left = [one for one in self.left if one not in holding]
+            else:
+                self.hear(run.cell.factors, values)
 
     def _values(self, run: Run, lab: UmlLab, folder: Path) -> Sequence[MetricValue]:
         place = folder / f"{self.batch.name.replace('/', '-')}-{run.number}"

@@ -77,6 +77,8 @@ class Section:
     @property
     def state(self) -> str:
         """Whether it is to be trusted, in words."""
+        if not self.runs and self.skipped and not self.failed:
+            return f"not run: {self.skipped[0][1]}"
         parts = [f"{self.runs} run{'s' if self.runs != 1 else ''}"]
         parts += [f"{self.invalid} invalid"] if self.invalid else ["all valid"] if self.runs else []
         parts += [f"{len(self.failed)} failed" if self.runs else "failed"] if self.failed else []
@@ -91,8 +93,9 @@ class Section:
 
     @property
     def sound(self) -> bool:
-        """Whether all runs exist, are valid and came out as expected."""
-        return bool(self.runs) and not self.invalid and not self.failed and self.held == self.judged
+        """Whether all runs that the kernel can carry out exist, are valid and came out as expected."""
+        there = bool(self.runs or self.skipped)
+        return there and not self.invalid and not self.failed and self.held == self.judged
 
 
 @dataclass(frozen=True)
