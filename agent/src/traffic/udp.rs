@@ -258,7 +258,11 @@ impl Sender {
     }
 
     fn bytes_of(&self, seq: u64) -> usize {
-        if (seq + 1) % self.burst as u64 == 0 { self.last } else { self.size }
+        if (seq + 1) % self.burst as u64 == 0 {
+            self.last
+        } else {
+            self.size
+        }
     }
 
     /// Whether everything is read at about the instant of a datagram. Whoever reads the clock moves it on, so that one would leave
