@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from result_sets import AGENT, kernel, result_set, study
 from rushhour import baseline
 from rushhour.baseline import shelf
 from rushhour.errors import RecordError, RushHourError, UsageError
+from rushhour.verdict import side
 
 NOW = "2026-11-21T09:00:00Z"
 
@@ -78,6 +80,21 @@ def test_a_slim_baseline_gives_values_and_no_records(tmp_path: Path) -> None:
 
     assert list(found.records()) == []
     assert list(baseline.find(f"{tmp_path}/slim").values().values()) == [one.metrics() for one in results]
+
+
+def test_a_scenario_that_the_kernel_cannot_carry_out_is_known(tmp_path: Path) -> None:
+    sets = [result_set(tmp_path / name, scenario=f"suite/{name}").path for name in ("start", "dual")]
+    about = json.loads((sets[1] / "set.json").read_text())
+    entry = {"cell": about["cells"][0], "kernel": "stable", "message": "no qdisc dual"}
+    shutil.rmtree(sets[1] / "runs")
+    (sets[1] / "set.json").write_text(json.dumps({**about, "runs": 0, "skipped": [entry]}))
+    study(tmp_path / "both", sets)
+
+    made = baseline.save("stable", tmp_path / "both", time=NOW)
+
+    assert {one.name: len(one.skipped) for one in made.scenarios} == {"suite/start": 0, "suite/dual": 1}
+    cells = side.of_baseline(made).cells.values()
+    assert [cell.skipped for cell in cells if cell.scenario == "suite/dual"] == ["no qdisc dual"]
 
 
 def test_a_baseline_of_a_baseline_is_the_same(tmp_path: Path) -> None:

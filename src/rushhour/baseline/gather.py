@@ -20,6 +20,7 @@ from rushhour.summary import index
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rushhour.record.manifest import Scenario
     from rushhour.record.result_set import ResultSet
     from rushhour.summary.index import Part
 
@@ -69,8 +70,13 @@ def gather(source: Path | Baseline, kernel: str | None = None) -> Material:
     for results in result_sets(source):
         mine = _runs(results, kernel)
         taken += mine
+        known = results.about.scenario
         for run in mine:
-            scenarios.setdefault(run.run.scenario, _scenario(results, run, kernel))
+            known = known or Record.open(run.record).manifest.scenario
+            scenarios.setdefault(run.run.scenario, _scenario(results, run.run.scenario, known, kernel))
+        # That a kernel cannot carry out a scenario is known of it as well.
+        if not mine and known.name and results.about.skipped:
+            scenarios.setdefault(known.name, _scenario(results, known.name, known, kernel))
     if not taken:
         raise UsageError(
             f"there are no runs of the kernel {kernel!r} in {source}", hint="its kernels: " + _kernels(source)
@@ -135,15 +141,14 @@ def _run(record: Record) -> KeptRun:
     return read(KeptRun, document, str(record.path))
 
 
-def _scenario(results: ResultSet, run: _Taken, kernel: str | None) -> dict[str, object]:
+def _scenario(results: ResultSet, name: str, known: Scenario, kernel: str | None) -> dict[str, object]:
     about = results.about
-    known = about.scenario or Record.open(run.record).manifest.scenario
     fates = {
         fate: [one for one in unrun if kernel in (None, one.kernel)]
         for fate, unrun in (("failures", about.failures), ("skipped", about.skipped))
     }
     return {
-        "name": run.run.scenario,
+        "name": name,
         "title": known.title,
         "sha256": known.sha256,
         "quick": about.quick,

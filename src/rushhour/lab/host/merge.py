@@ -187,10 +187,9 @@ def _flow(planned: PlanFlow, halves: Mapping[str, Half]) -> dict[str, object]:
         for key in keys:
             found = ((half, getattr(entry, key)) for half, entry in first)
             merged[key] = next((_told(half, key, value) for half, value in found if value is not None), None)
-    if (
-        reads := next((entry.reads for _, entry in known[::-1] if entry.reads is not None), None)
-    ) is not None:
-        merged["reads"] = reads
+    reads = [entry.reads for _, entry in known if entry.reads is not None]
+    if reads:
+        merged["reads"] = reads[-1]
     classes = next((dict(entry.classes) for _, entry in known[::-1] if entry.classes), None)
     if classes is not None:
         merged["classes"] = classes
