@@ -131,6 +131,17 @@ def test_a_user_timeout_counts_from_the_first_retransmission_timeout(experiment:
     assert 1999 <= waited < 2001 + STEP_MS
 
 
+@pytest.mark.parametrize("more", ["", 'rate = "100mbit"\nmessage = "1kB"'])
+def test_the_sender_says_why_its_connection_was_given_up(experiment: Experiment, more: str) -> None:
+    """The kernel says so once, to the first call after it (sk_stream_error); to others EPIPE."""
+    record = experiment(PEER.format(at_first="0%", then="100%", more=f'user_timeout = "2s"\n{more}'))
+    (end,) = record.result.flows
+    assert end.error == "send: Connection timed out (os error 110)"
+    assert end.sender_done_ns is not None
+    told = 100 + metric(record, "gave_up_ms", "flow:long")
+    assert end.sender_done_ns / 1e6 == pytest.approx(told, abs=1)
+
+
 def test_a_user_timeout_ends_probes_of_a_closed_window(experiment: Experiment) -> None:
     """tcp_probe_timer counts from the first probe, of which the peer answers each; RFC 9293 would keep it."""
     record = experiment(

@@ -300,8 +300,12 @@ impl Sender {
             match results.of(call) {
                 Ok(count) if count == size => done.bytes += count as u64,
                 Ok(count) => {
-                    // It was cut short, by what the next one will say.
-                    done.bytes += count as u64 + self.send_exactly((size - count) as u64).unwrap_or(0);
+                    // It was cut short. Why, the kernel says once: to whoever sends next.
+                    done.bytes += count as u64;
+                    match self.send_exactly((size - count) as u64) {
+                        Ok(rest) => done.bytes += rest,
+                        Err(cause) => done.failure = Some(cause),
+                    }
                     break;
                 }
                 Err(cause) => return Done { failure: Some(cause), ..done },
