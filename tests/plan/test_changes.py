@@ -97,6 +97,13 @@ def test_tbf_keeps_the_limit_of_a_fifo_that_counts_packets() -> None:
         lowered({"key": "rate", "steps": RATES}, shaper="tbf")
 
 
+def test_a_queue_changes_before_the_experiment_ends() -> None:
+    duration = scenario(DUMBBELL).span
+    with pytest.raises(PlanError, match=f"the experiment ends after {duration}"):
+        lowered(queue=f"fq limit 100 then at {duration} fq limit 50")
+    assert lowered(queue="fq limit 100 then at 1s fq limit 50").plan["changes"]
+
+
 def test_an_rtt_is_half_in_each_direction() -> None:
     found = lowered({"key": "rtt", "steps": [["0s", "30ms"], ["1s", "11000001ns"]]})
     delays = {change["end"]: change["value"] for change in found.plan["changes"]}

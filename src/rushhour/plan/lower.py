@@ -333,6 +333,13 @@ def _changes(layout: Layout, flows: Sequence[Scheduled]) -> list[dict[str, objec
             hint="change less often, or fewer links",
         )
     found.sort(key=lambda one: one[1].t_ns)
+    if found and found[-1][1].t_ns >= layout.scenario.span.ns:
+        raise PlanError(
+            f"a queue would change {found[-1][1].t_ns / 1e9:g} s after the start, "
+            f"and the experiment ends after {layout.scenario.span}",
+            where="topology",
+            hint='an earlier instant after "then at", or a longer duration',
+        )
     return [
         {"t_ns": change.t_ns, "end": end, "key": change.key, "value": change.value}
         | ({"lines": list(change.lines)} if change.lines else {})
