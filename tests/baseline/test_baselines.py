@@ -82,6 +82,17 @@ def test_a_slim_baseline_gives_values_and_no_records(tmp_path: Path) -> None:
     assert list(baseline.find(f"{tmp_path}/slim").values().values()) == [one.metrics() for one in results]
 
 
+def test_each_scenario_of_a_folder_that_is_no_set_is_its_own(tmp_path: Path) -> None:
+    for name, revision in (("loss", "5"), ("start", "7")):
+        made = result_set(tmp_path / name, scenario=f"suite/{name}", revision=revision)
+        for run in made.folders():
+            shutil.copytree(run, tmp_path / "both/runs" / f"{name}-{run.name}")
+
+    kept = baseline.save("stable", tmp_path / "both", time=NOW).scenarios
+
+    assert [(one.name, one.sha256) for one in kept] == [("suite/loss", "5" * 64), ("suite/start", "7" * 64)]
+
+
 def test_a_scenario_that_the_kernel_cannot_carry_out_is_known(tmp_path: Path) -> None:
     sets = [result_set(tmp_path / name, scenario=f"suite/{name}").path for name in ("start", "dual")]
     about = json.loads((sets[1] / "set.json").read_text())
@@ -95,6 +106,10 @@ def test_a_scenario_that_the_kernel_cannot_carry_out_is_known(tmp_path: Path) ->
     assert {one.name: len(one.skipped) for one in made.scenarios} == {"suite/start": 0, "suite/dual": 1}
     cells = side.of_baseline(made).cells.values()
     assert [cell.skipped for cell in cells if cell.scenario == "suite/dual"] == ["no qdisc dual"]
+
+    (sets[1] / "set.json").write_text(json.dumps({**about, "skipped": [{**entry, "kernel": "another"}]}))
+    other = baseline.save("other", tmp_path / "both", kernel="stable", time=NOW)
+    assert [one.name for one in other.scenarios] == ["suite/start"]
 
 
 def test_a_baseline_of_a_baseline_is_the_same(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from rushhour.record.manifest import Scenario
     from rushhour.record.result_set import ResultSet
+    from rushhour.record.set_file import SetFile, Unrun
     from rushhour.summary.index import Part
 
 # What all runs of a baseline have in common; otherwise it would be several.
@@ -70,13 +71,16 @@ def gather(source: Path | Baseline, kernel: str | None = None) -> Material:
     for results in result_sets(source):
         mine = _runs(results, kernel)
         taken += mine
-        known = results.about.scenario
+        about = results.about
         for run in mine:
-            known = known or Record.open(run.record).manifest.scenario
-            scenarios.setdefault(run.run.scenario, _scenario(results, run.run.scenario, known, kernel))
+            if run.run.scenario not in scenarios:
+                known = about.scenario or Record.open(run.record).manifest.scenario
+                scenarios[run.run.scenario] = _scenario(about, run.run.scenario, known, kernel)
         # That a kernel cannot carry out a scenario is known of it as well.
-        if not mine and known.name and results.about.skipped:
-            scenarios.setdefault(known.name, _scenario(results, known.name, known, kernel))
+        if not mine and about.scenario and _on(kernel, about.skipped):
+            scenarios.setdefault(
+                about.scenario.name, _scenario(about, about.scenario.name, about.scenario, kernel)
+            )
     if not taken:
         raise UsageError(
             f"there are no runs of the kernel {kernel!r} in {source}", hint="its kernels: " + _kernels(source)
@@ -141,19 +145,20 @@ def _run(record: Record) -> KeptRun:
     return read(KeptRun, document, str(record.path))
 
 
-def _scenario(results: ResultSet, name: str, known: Scenario, kernel: str | None) -> dict[str, object]:
-    about = results.about
-    fates = {
-        fate: [one for one in unrun if kernel in (None, one.kernel)]
-        for fate, unrun in (("failures", about.failures), ("skipped", about.skipped))
-    }
+def _on(kernel: str | None, unrun: Sequence[Unrun]) -> list[Unrun]:
+    """Those of a kernel, if one is named."""
+    return [one for one in unrun if kernel in (None, one.kernel)]
+
+
+def _scenario(about: SetFile, name: str, known: Scenario, kernel: str | None) -> dict[str, object]:
     return {
         "name": name,
         "title": known.title,
         "sha256": known.sha256,
         "quick": about.quick,
         "resolved": known.resolved,
-        **fates,
+        "failures": _on(kernel, about.failures),
+        "skipped": _on(kernel, about.skipped),
     }
 
 
