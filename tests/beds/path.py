@@ -10,6 +10,7 @@
 The line between them is the agent's (`rushhour-agent line`): a process that delays, loses, and so on, frame
 by frame.
 Everything is held by this process and is gone with it.
+Nobody asks for addresses: a packet that waits for the answer may be overtaken by the next one.
 """
 
 from __future__ import annotations
@@ -139,10 +140,9 @@ def _ends(built: Path) -> None:
         host.ip(
             f"link add eth0 mtu {built.wanted.mtu} type veth peer name {end} mtu {built.wanted.mtu} "
             f"netns {gateway.path}",
-            f"address add {ADDRESSES[end]}/24 dev eth0",
-            "link set dev eth0 up",
+            *_up("eth0", f"{ADDRESSES[end]}/24", GATEWAYS[end]),
         )
-        gateway.ip(f"address add {GATEWAYS[end]}/24 dev {end}", f"link set dev {end} up")
+        gateway.ip(*_up(end, f"{GATEWAYS[end]}/24", ADDRESSES[end]))
         host.ip(f"route add default via {GATEWAYS[end]} congctl {built.wanted.cc}")
         gateway.sysctl("net.ipv4.ip_forward", 1)
         for name, value in (SOUND | built.wanted.sysctl).items():
@@ -166,8 +166,22 @@ def _middle(built: Path, between: Namespace) -> None:
         (left, "right", "10.77.2.1", "10.77.2.2", "10.77.3.0/24"),
         (right, "left", "10.77.2.2", "10.77.2.1", "10.77.1.0/24"),
     ):
-        router.ip(f"address add {own}/30 dev {device}", f"link set dev {device} up")
-        router.ip(f"route add {far} via {via}")
+        router.ip(*_up(device, f"{own}/30", via), f"route add {far} via {via}")
+
+
+def _up(device: str, address: str, neighbour: str) -> list[str]:
+    """A device with its address, up, and the neighbour at the cable's other end known for ever."""
+    return [
+        f"link set dev {device} address {_ether(address.partition('/')[0])}",
+        f"address add {address} dev {device}",
+        f"link set dev {device} up",
+        f"neighbour add {neighbour} lladdr {_ether(neighbour)} nud permanent dev {device}",
+    ]
+
+
+def _ether(address: str) -> str:
+    """The Ethernet address of who has this IPv4 address: a local one that ends in the same four bytes."""
+    return "02:00:" + ":".join(f"{int(byte):02x}" for byte in address.split("."))
 
 
 def _has_line(wanted: Wanted) -> bool:
