@@ -170,12 +170,12 @@ def _middle(built: Path, between: Namespace) -> None:
 
 
 def _up(device: str, address: str, neighbour: str) -> list[str]:
-    """A device with its address, up, and the neighbour at the cable's other end known for ever."""
+    """A device with its address, up, and its neighbour at the cable's other end, which has just answered."""
     return [
         f"link set dev {device} address {_ether(address.partition('/')[0])}",
         f"address add {address} dev {device}",
         f"link set dev {device} up",
-        f"neighbour add {neighbour} lladdr {_ether(neighbour)} nud permanent dev {device}",
+        f"neighbour add {neighbour} lladdr {_ether(neighbour)} nud reachable dev {device}",
     ]
 
 
