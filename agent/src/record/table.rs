@@ -7,8 +7,8 @@ use std::path::Path;
 use serde_json::{json, Value};
 
 use crate::error::{Context, Error, Result};
-use crate::kernel::sys::machine;
 use crate::kernel::sys::mapped::Mapped;
+use crate::kernel::sys::{files, machine};
 
 const MAGIC: &[u8; 8] = b"RUSHRAW1";
 const ALIGN: usize = 64;
@@ -17,6 +17,8 @@ const BUFFER: usize = 1 << 18;
 const FIRST: usize = 1 << 14;
 /// So much of a buffer is made ready before rows come to it.
 const READY: usize = 1 << 15;
+/// So much of a table stays in memory.
+const KEPT: usize = 1 << 20;
 
 /// Puts the rows of a table, which begin with a stamp in nanoseconds (`i64`), into the order of time. Equal stamps stay as
 /// they are. The table is not read into memory, however large it is: that takes a number for each row.
@@ -73,6 +75,8 @@ pub struct TableWriter {
     stride: usize,
     /// How far pages of the buffer are at hand.
     ready: usize,
+    /// Bytes that have been written and not left memory.
+    kept: usize,
 }
 
 impl TableWriter {
@@ -92,7 +96,7 @@ impl TableWriter {
         buffer.extend_from_slice(&(header.len() as u32).to_le_bytes());
         buffer.extend_from_slice(header.as_bytes());
         buffer.resize(buffer.len().next_multiple_of(ALIGN), 0);
-        Ok(Self { file, buffer, stride, ready: FIRST })
+        Ok(Self { file, buffer, stride, ready: FIRST, kept: 0 })
     }
 
     /// The buffer to append exactly one row to; call [`Self::written`] afterwards.
@@ -109,7 +113,13 @@ impl TableWriter {
     /// Ends a row; writes the buffer when it is nearly full.
     pub fn written(&mut self) -> Result<()> {
         if self.buffer.len() + self.stride > BUFFER {
-            return self.flush();
+            self.kept += self.buffer.len();
+            self.flush()?;
+            if self.kept >= KEPT && machine::owns_kernel() {
+                files::leave_memory(&self.file);
+                self.kept = 0;
+            }
+            return Ok(());
         }
         if self.buffer.len() + self.stride > self.ready {
             self.make_ready();

@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use rustix::system::RebootCommand;
 
 use super::check;
+use super::visit::Visit;
 
 /// Whether this is the first process of a virtual kernel: nobody else's settings can be touched then, and time is virtual.
 #[must_use]
@@ -73,6 +74,15 @@ pub fn have_ready<T>(memory: &[T]) {
     let at_hand = AT_HAND.get().is_some_and(|there| there.start <= start && end <= there.end);
     if owns_kernel() && !at_hand {
         ready(start..end, WRITE);
+    }
+}
+
+/// The same, by a call of a list; the memory is the caller's own.
+pub(super) fn at_hand(visit: &mut Visit<'_>, addresses: Range<usize>) {
+    if owns_kernel() {
+        let arguments = [addresses.start as u64, addresses.len() as u64, WRITE as u64];
+        // SAFETY: only makes present what is mapped, and refuses the rest.
+        unsafe { visit.call(libc::SYS_madvise, &arguments) };
     }
 }
 
