@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import json
+from errno import EHOSTUNREACH, ETIMEDOUT
 from typing import TYPE_CHECKING, Any
 
 import builders
 import numpy as np
 import pytest
-from builders import CONG_STATE, PING, TCP_PROBE, TCP_RETRANSMIT, UDP, end, flow, qdisc, rows, tcp_info
+from builders import (
+    CONG_STATE,
+    ERROR_REPORT,
+    PING,
+    TCP_PROBE,
+    TCP_RETRANSMIT,
+    UDP,
+    end,
+    flow,
+    qdisc,
+    rows,
+    tcp_info,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rushhour.record.record import Record
 from rushhour.verdict.alignment import pair
 from rushhour.verdict.divergence import first_divergence
+from rushhour.verdict.traces import missing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -234,6 +248,60 @@ def test_a_timer_that_fires_later_is_a_decision(tmp_path: Path) -> None:
     assert "candidate entered Loss 300 ms after ACK 100" in one.sentence
 
 
+def test_a_timer_that_fires_later_after_the_last_ack_is_a_decision_too(tmp_path: Path) -> None:
+    sent = [rows(TCP_RETRANSMIT, t_ns=[400 * MS, t_ms * MS], flow=0, state=1) for t_ms in (800, 1200)]
+    one = found(tmp_path, *({"tcp_probe": acks(), "tcp_retransmit_skb": one} for one in sent))
+    assert (one.kind, one.event, one.differs) == ("state", 2, ("waited_ns",))
+    assert "base sent retransmission 2 (in Open) 600 ms after ACK 200" in one.sentence
+
+
+def given_up(*t_ms: int, error: int = ETIMEDOUT) -> Any:
+    return rows(ERROR_REPORT, t_ns=[t * MS for t in t_ms], flow=0, error=error)
+
+
+def test_a_connection_that_only_one_side_gives_up(tmp_path: Path) -> None:
+    sent = rows(TCP_RETRANSMIT, t_ns=[40 * MS], flow=0, state=1)
+    kept = {"tcp_probe": acks(), "tcp_retransmit_skb": sent}
+    given = {**kept, "inet_sk_error_report": given_up(2300)}
+    one = found(tmp_path / "a", kept, given)
+    assert (one.kind, one.table, one.event, one.t_ns) == ("state", "inet_sk_error_report", 1, 2300 * MS)
+    said = "base had no further error, candidate ended the connection with ETIMEDOUT 2.1 s after ACK 200"
+    assert f"flow long: {said} at 2.300000 s" in one.sentence
+    assert one.after["candidate"][0]["event"] == "ends with ETIMEDOUT"
+    assert (list(one.after["base"]), one.notes) == ([], ())
+    assert found(tmp_path / "b", given, kept).table == "inet_sk_error_report"
+    # Without ACKs, as where no SYN is answered.
+    syns = {"tcp_retransmit_skb": sent}
+    one = found(tmp_path / "c", {**syns, "inet_sk_error_report": given_up(2300)}, syns)
+    assert "base ended the connection with ETIMEDOUT before any ACK" in one.sentence
+
+
+def test_a_connection_that_is_given_up_later_or_with_another_error(tmp_path: Path) -> None:
+    sides = [{"tcp_probe": acks(), "inet_sk_error_report": given_up(t_ms)} for t_ms in (2300, 4300)]
+    one = found(tmp_path / "later", *sides)
+    assert (one.kind, one.differs) == ("state", ("waited_ns",))
+    assert "ETIMEDOUT 2.1 s after ACK 200" in one.sentence
+    assert "ETIMEDOUT 4.1 s after ACK 200" in one.sentence
+    sides[1] = {"tcp_probe": acks(), "inet_sk_error_report": given_up(2300, error=EHOSTUNREACH)}
+    assert found(tmp_path / "other", *sides).differs == ("error",)
+
+
+def test_a_table_of_errors_that_lacks_for_another_reason_is_no_difference(tmp_path: Path) -> None:
+    kept = {"tcp_retransmit_skb": rows(TCP_RETRANSMIT, t_ns=[40 * MS], flow=0, state=1)}
+    given = {**kept, "inet_sk_error_report": given_up(2300)}
+    # What the end of the experiment takes down.
+    assert diverged(tmp_path / "end", kept, {**kept, "inet_sk_error_report": given_up(10_000)}) is None
+    # No events were asked for, the kernel has no such event, another agent knew none.
+    assert diverged(tmp_path / "asked", {}, given) is None
+    lacks = {"warnings": ["this kernel has no event sock:inet_sk_error_report: its table is missing"]}
+    changes: list[dict[str, Any]] = [{"result": lacks}, {"manifest": {"agent": {"version": "1"}}}]
+    for number, change in enumerate(changes):
+        base = builders.record(tmp_path / f"base{number}", kept, **change)
+        candidate = builders.record(tmp_path / f"candidate{number}", given)
+        assert first_divergence(base, candidate) is None
+        assert missing(base, candidate) == ["inet_sk_error_report was not compared: base has no such table"]
+
+
 def test_the_first_of_all_flows_is_told(tmp_path: Path) -> None:
     flows = [flow(0, "long"), flow(1, "short")]
     base = np.concatenate([acks(0), acks(1)])
@@ -400,6 +468,7 @@ def test_any_tables_whatever_is_told_or_equal(
             "tcp_probe": rows(TCP_PROBE, t_ns=at * MS, flow=number, snd_cwnd=value, snd_una=value),
             "tcp_cong_state_set": rows(CONG_STATE, t_ns=at * MS, flow=number, cong_state=value),
             "tcp_retransmit_skb": rows(TCP_RETRANSMIT, t_ns=at * MS, flow=number, state=value),
+            "inet_sk_error_report": rows(ERROR_REPORT, t_ns=at * MS, flow=number, error=value),
             "udp": rows(UDP, flow=number, seq=value, tx_ns=at * MS, rx_ns=at * MS + 5),
             "qdisc": qdisc(at * MS, drops=value) if events else qdisc([])[:0],
         }

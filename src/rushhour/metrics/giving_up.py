@@ -16,12 +16,9 @@ _TABLE = "inet_sk_error_report"
 
 
 def _gave_up(record: Record) -> Iterator[Found]:
-    # What ends with the experiment is taken down: a peer that goes first resets.
-    ended_ns = record.result.ended_ns
-    end_ns = record.context.duration_ns if ended_ns is None else ended_ns
     for flow in record.flows(*kinds.ONE_CONNECTION) if record.has(_TABLE) else ():
         told = record.table(_TABLE, flow=flow.id)["t_ns"]
-        told = told[told < end_ns]
+        told = told[told < record.end_ns]
         if len(told):
             yield Found(of_flow(flow), (int(told.min()) - flow.start_ns) / 1e6)
 

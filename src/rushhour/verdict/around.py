@@ -48,6 +48,8 @@ def common_acks(sides: Sides, one: Difference) -> int:
 
 def _stream(record: Record, one: Difference) -> tuple[Rows, Rows]:
     """Rows of the stream itself, where it is no TCP flow with a trace of ACKs."""
+    if not record.has(one.table):
+        return [], []
     rows = record.raw(one.table).rows
     mine = rows[traces.codes(one.table, rows) == one.code]
     parts = mine[max(0, one.place - ROWS) : one.place], mine[one.place : one.place + ROWS]

@@ -1,7 +1,8 @@
-"""What one TCP flow did in one run, in order: ACKs, changes of congestion state, retransmissions."""
+"""What one TCP flow did in one run, in order: ACKs, changes of congestion state, retransmissions, errors."""
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     Rows = list[dict[str, Any]]
 
-TABLES = ("tcp_probe", "tcp_cong_state_set", "tcp_retransmit_skb")
+TABLES = ("tcp_probe", "tcp_cong_state_set", "tcp_retransmit_skb", "inet_sk_error_report")
 STATES = ("Open", "Disorder", "CWR", "Recovery", "Loss")
 """The names of `icsk_ca_state`, TCP_CA_* of <linux/tcp.h>."""
 ROWS = 5
@@ -32,6 +33,7 @@ class FlowLog:
     acks: decode.Rows
     states: decode.Rows
     retransmits: decode.Rows
+    errors: decode.Rows
 
     @classmethod
     def of(cls, record: Record, flow: int) -> FlowLog:
@@ -89,12 +91,21 @@ class FlowLog:
             for row in self.states[_within(self.states, since, until)][: 2 * ROWS]
         ]
         sent = self.retransmits[_within(self.retransmits, since, until)][: 2 * ROWS]
-        return entered + [{"t_ns": int(row["t_ns"]), "event": "retransmits"} for row in sent]
+        ended = [
+            {"t_ns": int(row["t_ns"]), "event": f"ends with {error_name(row['error'])}"}
+            for row in self.errors[_within(self.errors, since, until)][: 2 * ROWS]
+        ]
+        return entered + [{"t_ns": int(row["t_ns"]), "event": "retransmits"} for row in sent] + ended
 
 
 def state_name(value: float) -> str:
     """A congestion state by its name."""
     return STATES[int(value)] if int(value) < len(STATES) else str(int(value))
+
+
+def error_name(value: float) -> str:
+    """An error of a socket by its name."""
+    return errno.errorcode.get(int(value), f"error {int(value)}")
 
 
 def relative(acks: decode.Rows, column: str) -> NDArray[np.int64]:

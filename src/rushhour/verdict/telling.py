@@ -10,7 +10,7 @@ import numpy as np
 from rushhour.quantities.words import quantity
 from rushhour.verdict.alignment import WAITED
 from rushhour.verdict.around import SIDES
-from rushhour.verdict.flowlog import FlowLog, relative, state_name
+from rushhour.verdict.flowlog import FlowLog, error_name, relative, state_name
 from rushhour.verdict.reasons import reason
 
 if TYPE_CHECKING:
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from rushhour.verdict.alignment import Difference
 
 _NO_SSTHRESH = 0x7FFFFFFF
+_NOUNS = {
+    "tcp_retransmit_skb": "retransmission",
+    "tcp_cong_state_set": "change of congestion state",
+    "inet_sk_error_report": "error",
+}
 _WINDOWS = {"snd_wnd": "the receiver offers", "rcv_wnd": "the sender's own socket offers"}
 
 
@@ -150,7 +155,7 @@ def _acts(log: FlowLog, place: int, columns: list[str], entered: list[str]) -> s
 
 
 def _event(sides: Sides, one: Difference) -> str:
-    noun = "retransmission" if one.table == "tcp_retransmit_skb" else "change of congestion state"
+    noun = _NOUNS[one.table]
     if one.kind in ("time", "jump"):
         return f"{noun} {one.place + 1} of {_flow(sides, one)} came {_apart(sides, one.shift_ns)}"
     said = [_did(sides, one, side, noun) for side in (0, 1)]
@@ -167,7 +172,12 @@ def _did(sides: Sides, one: Difference, side: int, noun: str) -> str:
     what = f"sent retransmission {one.place + 1} (in {log.state(t_ns + 1)})"
     if one.table == "tcp_cong_state_set":
         what = f"entered {state_name(row['cong_state'])}"
-    since = f"{_span(t_ns - log.instant(ack))} after ACK {ack}" if WAITED in one.values else f"on ACK {ack}"
+    # Most errors are a timer's: the ACK is long ago.
+    error = one.table == "inet_sk_error_report"
+    if error:
+        what = f"ended the connection with {error_name(row['error'])}"
+    waited = error or WAITED in one.values
+    since = f"{_span(t_ns - log.instant(ack))} after ACK {ack}" if waited else f"on ACK {ack}"
     return f"{name} {what} {since if ack else 'before any ACK'} at {t_ns / 1e9:.6f} s"
 
 
@@ -205,6 +215,7 @@ _WORDS: Mapping[str, Callable[[Sides, Difference], str]] = {
     "tcp_probe": _probe,
     "tcp_cong_state_set": _event,
     "tcp_retransmit_skb": _event,
+    "inet_sk_error_report": _event,
     "udp": _packet("datagram", {"tx_ns": "was sent", "rx_ns": "arrived"}),
     "ping": _packet("echo", {"tx_ns": "was sent", "rx_ns": "was answered"}),
     "transaction": _packet("transaction", {"start_ns": "began", "end_ns": "ended"}),

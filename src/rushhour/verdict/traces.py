@@ -35,18 +35,25 @@ _INFO_STATE = (
 _INFO_WINDOW = ("wscale", "rcv_ssthresh")
 _CC_STATE = ("bbr_pacing_gain", "bbr_cwnd_gain", "dctcp_alpha", "dctcp_enabled")
 _STAMP_BITS, _STAMP_ZERO = 44, 1 << 42
+# The agent begins these tables with their first row: without one, nothing of the kind happened.
+_RARE = ("inet_sk_error_report",)
 
 
 def traces(base: Record, candidate: Record) -> Iterable[tuple[str, Trace, Trace]]:
     """The tables that both records have, each with its two traces, fine before coarse."""
-    numbered = base.has("tcp_probe") and candidate.has("tcp_probe")
+    sides = (base, candidate)
+    numbered = all(record.has("tcp_probe") for record in sides)
     for table, make in _TABLES.items():
-        if base.has(table) and candidate.has(table):
-            made = [make(record, table) for record in (base, candidate)]
-            if numbered and made[0].decides:
-                made = [
-                    _numbered(record, table, one) for record, one in zip((base, candidate), made, strict=True)
-                ]
+        there = [record for record in sides if record.has(table)]
+        made = [make(record, table) for record in there]
+        if numbered and made and made[0].decides:
+            made = [_numbered(record, table, one) for record, one in zip(there, made, strict=True)]
+        if len(made) == 1:
+            lacking = candidate if there[0] is base else base
+            if not _without(lacking, table, there[0]):
+                continue
+            made.insert(int(lacking is candidate), _empty(made[0]))
+        if made:
             yield table, made[0], made[1]
 
 
@@ -57,8 +64,10 @@ def missing(base: Record, candidate: Record) -> list[str]:
         there = {name: record.has(table) for name, record in (("base", base), ("candidate", candidate))}
         if any(there.values()) and not all(there.values()):
             lacking = next(name for name, has in there.items() if not has)
-            notes.append(f"{table} was not compared: {lacking} has no such table")
-            continue
+            one, other = (candidate, base) if there["base"] else (base, candidate)
+            if not _without(one, table, other):
+                notes.append(f"{table} was not compared: {lacking} has no such table")
+                continue
         for name, record in (("base", base), ("candidate", candidate)):
             if there[name] and record.raw(table).torn:
                 notes.append(f"{table} of {name} is cut off: compared up to there")
@@ -82,7 +91,7 @@ def acks_before(record: Record, rows: decode.Rows) -> tuple[Numbers, Numbers]:
     """For each event how many ACKs of its flow came before it, and how long ago the last of them, in ns.
 
     The ACKs number the events, so that a shift in time is told from another order. `UNKNOWN` where the
-    trace of ACKs has ended.
+    trace of ACKs is cut off.
     """
     probe = record.raw("tcp_probe").rows
     keys = np.sort(_dated(probe["flow"], probe["t_ns"]))
@@ -93,7 +102,8 @@ def acks_before(record: Record, rows: decode.Rows) -> tuple[Numbers, Numbers]:
     stamps = (keys[before] & ((1 << _STAMP_BITS) - 1)) - _STAMP_ZERO if len(keys) else np.zeros(len(rows))
     t_ns = rows["t_ns"].astype(np.int64)
     waited = np.where(after > first, t_ns - stamps, t_ns).astype(np.int64)
-    return np.where((after == last) & (last > first), UNKNOWN, after - first), waited
+    cut = (after == last) & (last > first) & record.raw("tcp_probe").torn
+    return np.where(cut, UNKNOWN, after - first), waited
 
 
 def _dated(flow: NDArray[np.generic], t_ns: NDArray[Any]) -> Numbers:
@@ -102,6 +112,21 @@ def _dated(flow: NDArray[np.generic], t_ns: NDArray[Any]) -> Numbers:
 
 def _whole(record: Record, table: str) -> bool:
     return not record.raw(table).torn
+
+
+def _without(record: Record, table: str, other: Record) -> bool:
+    """Whether a record has no such table because nothing of the kind happened, as it did in the other."""
+    asked = table in _RARE and record.has("tcp_retransmit_skb")
+    # Another agent may not have known the event, and a kernel may lack it.
+    lacking = any(f":{table}:" in warning for warning in record.result.warnings)
+    return asked and not lacking and record.manifest.agent == other.manifest.agent
+
+
+def _empty(trace: Trace) -> Trace:
+    columns = {
+        kind: {name: values[:0] for name, values in one.items()} for kind, one in trace.columns.items()
+    }
+    return replace(trace, codes=trace.codes[:0], t_ns=trace.t_ns[:0], columns=columns, final=True)
 
 
 def _picked(rows: decode.Rows, names: Iterable[str]) -> dict[str, NDArray[np.generic]]:
@@ -124,17 +149,23 @@ def _probe(record: Record, table: str) -> Trace:
     return Trace(streams, rows["t_ns"].astype(np.int64), columns, late=True, final=_whole(record, table))
 
 
-def _event(record: Record, table: str) -> Trace:
+def _event_rows(record: Record, table: str) -> decode.Rows:
+    """The events that count: errors of connections that the end of the experiment takes down do not."""
     rows = record.raw(table).rows
+    return rows[: np.searchsorted(rows["t_ns"], record.end_ns, "left")] if table in _RARE else rows
+
+
+def _event(record: Record, table: str) -> Trace:
+    rows = _event_rows(record, table)
     t_ns = rows["t_ns"].astype(np.int64)
-    state = _picked(rows, ("cong_state", "state", "err"))
+    state = _picked(rows, ("cong_state", "state", "err", "error"))
     columns: dict[Kind, Columns] = {"state": {**state, WAITED: t_ns}, "time": {"t_ns": t_ns}}
     return Trace(codes(table, rows), t_ns, columns, final=_whole(record, table), decides=True)
 
 
 def _numbered(record: Record, table: str, trace: Trace) -> Trace:
     """The events numbered by the ACKs of their flow."""
-    acks, waited = acks_before(record, record.raw(table).rows)
+    acks, waited = acks_before(record, _event_rows(record, table))
     state = {**trace.columns["state"], ACKS: acks, WAITED: waited}
     return replace(trace, columns={**trace.columns, "state": state})
 
@@ -192,6 +223,7 @@ _TABLES: Mapping[str, Callable[[Record, str], Trace]] = {
     "tcp_probe": _probe,
     "tcp_cong_state_set": _event,
     "tcp_retransmit_skb": _event,
+    "inet_sk_error_report": _event,
     "udp": _packets("rx_ns", ("seq",), "tx_ns", "rx_ns"),
     "ping": _packets("tx_ns", ("seq",), "tx_ns", "rx_ns"),
     "transaction": _packets("start_ns", ("seq",), "start_ns", "end_ns"),
