@@ -1,6 +1,7 @@
 """Whole checks: real clones, builds of a little tree, a laboratory that measures what a test says."""
 
 import json
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ from rushhour.check.telling import commit as sentence
 from rushhour.check.telling import mail, spans, with_scripts
 from rushhour.check.telling import scripts as of_scripts
 from rushhour.coverage.index import Index
+from rushhour.debug.again import again
 from rushhour.errors import GuestError, UsageError
 from rushhour.lab import kernel as kernels
 from rushhour.lab.kernel import Kernel
@@ -136,8 +138,25 @@ def test_one_kernel_has_all_sanitizers_and_what_they_find_is_worse(watched: Path
         "    BUG: KASAN: slab-out-of-bounds", "    Call Trace:", "     tcp_ack+0xbe4/0x1f30",
         *(f"     f{n}+0x1/0x2" for n in range(5)), "    Freed by task 0:", "     kfree_skbmem+0x79/0xf0",
         "The same again, at the same instant:", f"  rushhour run fake.toml --kernel {kernel}",
+        "Under gdb, at the line that it complains of (compiles the kernel's symbols first, once):",
+        f"  {found['commits'][0]['sanitizers']['complaints'][0]['debug']}",
     ]  # fmt: skip
     assert told(quiet) == []
+
+
+def test_the_command_for_gdb_finds_the_run_that_failed(watched: Path) -> None:
+    (watched / "one.c").write_text(BODY.format(80))
+    complaint = judged(watched, lab=complaining({"80"}), sanitizers=("kasan",))["commits"][0]["sanitizers"]
+    one = complaint["complaints"][0]
+    words = shlex.split(one["debug"])
+    assert words[:2] + words[3:] == ["rushhour", "debug", "--complaint", "--build"]
+    run = again(Path(words[2]))
+    assert (run.record, run.failed) == (None, one["reason"])
+    assert run.kernel.name.endswith("-kasan")
+    assert f"cc={run.labels['cell']['factors']['cc']}" == one["label"]
+    assert run.plan.flows[0].cc == run.labels["cell"]["factors"]["cc"]
+    with pytest.raises(UsageError, match="no run of this set failed"):
+        again(Path(words[2]).parents[1] / "base" / Path(words[2]).name, failed=True)
 
 
 def test_the_first_complaint_ends_a_check_and_the_base_is_asked_in_its_cell_first(watched: Path) -> None:

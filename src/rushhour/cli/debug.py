@@ -24,6 +24,10 @@ from rushhour.cli.screen import echo
     help="Stop just before the first event that differs from this run's.",
 )  # fmt: skip
 @click.option(
+    "--complaint", is_flag=True,
+    help="Stop where the kernel complains. Of a set of runs the first that failed is made again.",
+)  # fmt: skip
+@click.option(
     "--command", "script", multiple=True, metavar="COMMAND", help="A command of gdb. May be repeated."
 )
 @click.option("--batch", is_flag=True, help="End after these commands, without asking for others.")
@@ -33,17 +37,18 @@ from rushhour.cli.screen import echo
 )  # fmt: skip
 @click.option("--build", is_flag=True, help="Compile the kernel's symbols if they are not there.")
 def debug(run: Path, **asked: Any) -> int:
-    """Make RUN (the folder of a record) again under gdb, with the kernel's symbols.
+    """Make RUN (the folder of a record, or of a set of which a run failed) again under gdb, with symbols.
 
     Whoever stops it stops virtual time: the run ends with the same bytes as before, and the command says
     whether it did. After the last command, or `quit`, the run goes on to its end.
 
-    In gdb: rush time, rush flows, rush tcp FLOW, rush skbs FLOW, rush qdisc, rush timers (docs/debug.md).
+    In gdb: rush time, rush flows, rush tcp FLOW, rush skbs FLOW, rush qdisc, rush timers, rush place
+    (docs/debug.md).
 
     \b
     Exit code:
-        0    the run ended with the bytes of the record
-        1    with others
+        0    the run ended with the bytes of the record, or failed as before
+        1    with others, or otherwise
         2    it cannot be debugged
 
     Example: rushhour debug results/my/latest/runs/000-* --break tcp_enter_recovery --flow long
@@ -52,6 +57,12 @@ def debug(run: Path, **asked: Any) -> int:
     from rushhour.debug import debug as begin
 
     ended = begin(run, Asked(**asked), lambda text: echo(text, err=True))
+    if ended.failed and not ended.alike:
+        echo(f"the run failed otherwise: {ended.now}" if ended.now else "the run did not fail", err=True)
+        return 1
+    if ended.failed:
+        echo("the run has failed as before", err=True)
+        return 0
     if ended.differ:
         echo(f"the run's bytes are not those of the record: {', '.join(ended.differ)}", err=True)
         return 1

@@ -10,17 +10,13 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rushhour.errors import KernelError, RecordError, UsageError
+from rushhour.debug.again import again, one_run
+from rushhour.errors import GuestError, KernelError, UsageError
 from rushhour.lab import kernel as kernels
-from rushhour.lab.base import Job
 from rushhour.lab.debugger import DebuggedLab, Gdb
 from rushhour.lab.kernel.sanitizers import SYMBOLS
 from rushhour.quantities.units import Duration, UnitError
-from rushhour.record.context_file import ContextFile
-from rushhour.record.document import read
-from rushhour.record.manifest import VIRTUAL
 from rushhour.record.record import Record
-from rushhour.record.result_set import ResultSet
 from rushhour.record.seal import raw_digests
 from rushhour.running.executor import execute
 from rushhour.verdict.divergence import first_divergence
@@ -28,6 +24,8 @@ from rushhour.verdict.divergence import first_divergence
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from rushhour.debug.again import Again
+    from rushhour.lab.base import Job
     from rushhour.lab.kernel import Kernel
 
     Tell = Callable[[str], None]
@@ -47,6 +45,7 @@ class Asked:
         functions: At each call of these functions (or `FILE:LINE`).
         flow: Of the functions only calls for this flow: its name, or a port.
         divergence: Just before the first event that differs from this run's.
+        complaint: Where the kernel complains; of a set, the first run that failed.
         script: Further commands of gdb, in their order.
         batch: End after them, instead of taking commands from the terminal.
         listen: Serve another debugger at this port instead.
@@ -57,6 +56,7 @@ class Asked:
     functions: Sequence[str] = ()
     flow: str | None = None
     divergence: Path | None = None
+    complaint: bool = False
     script: Sequence[str] = ()
     batch: bool = False
     listen: int | None = None
@@ -65,16 +65,29 @@ class Asked:
 
 @dataclass(frozen=True)
 class Ended:
-    """What became of the run: names of tables whose bytes are not those of the record."""
+    """What became of the run.
 
-    differ: tuple[str, ...]
+    Attributes:
+        differ: Names of tables whose bytes are not those of the record.
+        failed: What the run failed with, before.
+        now: What it failed with now.
+    """
+
+    differ: tuple[str, ...] = ()
+    failed: str = ""
+    now: str = ""
+
+    @property
+    def alike(self) -> bool:
+        """Whether all was as before."""
+        return not self.differ and self.failed == self.now
 
 
 def debug(run: Path, asked: Asked, tell: Tell = lambda _: None) -> Ended:
     """Make a run again under gdb, to its end.
 
     Args:
-        run: The folder of a record, or a result set of one.
+        run: The folder of a record, or a result set of one; or a set of which a run failed.
         asked: Where to stop, and how.
         tell: Told what is worth knowing before gdb has the terminal.
 
@@ -83,48 +96,35 @@ def debug(run: Path, asked: Asked, tell: Tell = lambda _: None) -> Ended:
         KernelError: its kernel is not here with symbols.
         LabError: gdb is not installed, or the run did not come to its end.
     """
-    record = one_run(run)
-    stop_ns = _instant(record, asked, tell)
-    kernel = _kernel(record, tell, build=asked.build)
+    one = again(run, failed=asked.complaint)
+    stop_ns = _instant(one, asked, tell)
+    if one.failed:
+        tell(one.failed)
+    kernel = _kernel(one, tell, build=asked.build)
     symbols = kernel.image.with_name("linux.debug")
-    gdb = Gdb(symbols, list(_script(record, asked, stop_ns)), asked.batch, asked.listen)
-    lab = DebuggedLab(gdb)
-    about = record.manifest
-    if about.agent.sha256 != lab.agent.sha256:
+    lab = DebuggedLab(Gdb(symbols, list(_script(one, asked, stop_ns)), asked.batch, asked.listen))
+    if one.record is not None and one.record.manifest.agent.sha256 != lab.agent.sha256:
         tell("the agent is another than the record's: instants may differ")
-    labels = {"scenario": about.scenario, "cell": about.cell, "repetition": about.repetition}
-    job = Job(record.plan, read(ContextFile, about.context, str(run)), kernel, labels)
     with tempfile.TemporaryDirectory(prefix="rushhour-debug-") as folder:
-        made = Record.open(execute(lab, job, Path(folder) / "run", None))
-        before, after = (raw_digests(one.manifest.files) for one in (record, made))
+        return _made(lab, one, one.job(kernel), Path(folder) / "run")
+
+
+def _made(lab: DebuggedLab, one: Again, job: Job, folder: Path) -> Ended:
+    try:
+        made = Record.open(execute(lab, job, folder, None))
+    except GuestError as error:
+        if one.record is not None:
+            raise
+        return Ended(failed=one.failed, now=error.message.splitlines()[0])
+    if one.record is None:
+        return Ended(failed=one.failed)
+    before, after = (raw_digests(record.manifest.files) for record in (one.record, made))
     return Ended(tuple(name for name in sorted({*before, *after}) if before.get(name) != after.get(name)))
 
 
-def one_run(run: Path) -> Record:
-    """The record in a folder.
-
-    Raises:
-        RecordError: there is none, or several.
-        UsageError: it was no virtual kernel's.
-    """
-    results = ResultSet.open(run)
-    folders = results.folders()
-    if len(folders) > 1:
-        raise RecordError(
-            f"there are {len(folders)} runs here", where=str(run), hint=f"name one of them, as {folders[0]}"
-        )
-    record = Record.open(folders[0])
-    if record.manifest.lab not in VIRTUAL:
-        raise UsageError(
-            "this run was in real time, which does not stand still", where=str(run),
-            hint="debug a run of the lab uml",
-        )  # fmt: skip
-    return record
-
-
-def _instant(record: Record, asked: Asked, tell: Tell) -> int | None:
+def _instant(one: Again, asked: Asked, tell: Tell) -> int | None:
     """Where to stop, in ns since the kernel's start."""
-    begin = record.result.start_clock_ns
+    begin = one.begin_ns
     if asked.at is not None and asked.divergence is not None:
         raise UsageError("--at and --divergence both name an instant", hint="leave one of them out")
     if asked.at is not None:
@@ -132,36 +132,39 @@ def _instant(record: Record, asked: Asked, tell: Tell) -> int | None:
             at = Duration.parse(asked.at).seconds
         except UnitError as error:
             raise UsageError(f"--at: {error}", hint="for example --at 1.5s") from error
-        end_s = record.plan.duration_ns / 1e9
+        end_s = one.plan.duration_ns / 1e9
         if at > end_s:
             raise UsageError(f"--at {asked.at} is after the run's end, {end_s:g} s")
         return begin + round(at * 1e9)
     if asked.divergence is None:
         return None
-    found = first_divergence(one_run(asked.divergence), record)
+    if one.record is None:
+        raise UsageError("this run failed, and left no events to compare", where=str(one.path))
+    found = first_divergence(one_run(asked.divergence), one.record)
     if found is None:
         raise UsageError("no event of these two runs differs", where=str(asked.divergence))
     tell(found.sentence)
     return begin + found.t_ns
 
 
-def _kernel(record: Record, tell: Tell, *, build: bool) -> Kernel:
-    """The kernel of a record, with its symbols.
+def _kernel(one: Again, tell: Tell, *, build: bool) -> Kernel:
+    """The kernel of a run, with its symbols.
 
     Raises:
         KernelError: it is not here, or was built by another compiler, with the command that makes it.
     """
-    image = record.manifest.kernel.image_sha256
-    here = [one for one in kernels.installed() if one.identity.get("image_sha256") == image]
-    for one in here:
-        if SYMBOLS in one.identity.get("source", {}).get("sanitizers", "").split():
-            return one
-    name = record.manifest.kernel.name
-    mine = next((one for one in here if "source" in one.origin()), None)
+    image, name = one.kernel.image_sha256, one.kernel.name
+    here = [kernel for kernel in kernels.installed() if kernel.identity.get("image_sha256") == image]
+    for kernel in here:
+        if SYMBOLS in kernel.identity.get("source", {}).get("sanitizers", "").split():
+            return kernel
+    # Several kernels may be one image: the run's own by its name first.
+    named = sorted(here, key=lambda kernel: kernel.name != name)
+    mine = next((kernel for kernel in named if "source" in kernel.origin()), None)
     if mine is None:
         raise KernelError(
             f"the run's kernel, {name}, is not here",
-            where=str(record.path),
+            where=str(one.path),
             hint="build it from its source, with its symbols: rushhour kernel build SOURCE --with symbols",
         )
     source, trained = str(mine.origin()["source"]), "trained" in mine.identity
@@ -184,17 +187,9 @@ def _kernel(record: Record, tell: Tell, *, build: bool) -> Kernel:
     return made
 
 
-def _script(record: Record, asked: Asked, stop_ns: int | None) -> Iterator[str]:
+def _script(one: Again, asked: Asked, stop_ns: int | None) -> Iterator[str]:
     """Commands of gdb, from the kernel's first instruction on."""
-    for name in asked.functions:
-        if not _FUNCTION.fullmatch(name):
-            raise UsageError(f"--break {name!r} is no function and no FILE:LINE")
-    text = resources.files("rushhour.debug").joinpath("commands.py").read_text(encoding="utf-8")
-    ports = {flow.name: (flow.sport, flow.dport) for flow in record.plan.flows if flow.sport}
-    if asked.flow is not None and asked.flow not in ports and not asked.flow.isdigit():
-        raise UsageError(f'there is no flow "{asked.flow}"', hint=f"there are: {', '.join(ports) or 'none'}")
-    yield "python\n" + text + f"\nFLOWS.update({json.dumps(ports)})\n"
-    yield f"BEGIN = {record.result.start_clock_ns}\nend"
+    yield from _read_in(one, asked)
     yield "break panic"
     if stop_ns is not None:
         yield f"set var {_STOP_AT} = {stop_ns}ULL"
@@ -203,9 +198,35 @@ def _script(record: Record, asked: Asked, stop_ns: int | None) -> Iterator[str]:
         yield f"set var {_STOP_AT} = {_NEVER}ULL"
     for name in asked.functions:
         yield f"python OfFlow({name!r}, {asked.flow!r})" if asked.flow else f"break {name}"
-    if asked.functions or (stop_ns is None and not asked.functions):
-        yield "continue" if asked.functions else "break start_kernel\ncontinue"
+    if asked.complaint:
+        yield "python stop_at_complaints()"
+    if asked.functions or asked.complaint:
+        yield "continue"
+    elif stop_ns is None:
+        yield "break start_kernel\ncontinue"
+    if asked.complaint:
+        yield "rush place"
     yield from asked.script
     if asked.batch:
         yield "delete"
         yield "continue"
+
+
+def _read_in(one: Again, asked: Asked) -> Iterator[str]:
+    """Our commands, with what they know of the run.
+
+    Raises:
+        UsageError: a function, or a flow, cannot be meant.
+    """
+    for name in asked.functions:
+        if not _FUNCTION.fullmatch(name):
+            raise UsageError(f"--break {name!r} is no function and no FILE:LINE")
+    ports = {flow.name: (flow.sport, flow.dport) for flow in one.plan.flows if flow.sport}
+    if asked.flow is not None and asked.flow not in ports and not asked.flow.isdigit():
+        raise UsageError(f'there is no flow "{asked.flow}"', hint=f"there are: {', '.join(ports) or 'none'}")
+    ours = resources.files("rushhour.debug")
+    commands, complaint = (
+        ours.joinpath(f"{name}.py").read_text("utf-8") for name in ("commands", "complaint")
+    )
+    yield f"python\n{commands}\nFLOWS.update({json.dumps(ports)})\nBEGIN = {one.begin_ns}\nend"
+    yield f"python\n{complaint}\nend"

@@ -80,7 +80,7 @@ class Lane:
 
     def close(self, folder: Path, *, complete: bool) -> None:
         """Say in each set, and beside them, what there is."""
-        used = [batch for batch in self.batches.values() if batch.folder.is_dir()]
+        used = [batch for batch in self.batches.values() if batch.failures or batch.folder.is_dir()]
         for batch in used:
             batch.write_about(complete=complete and not batch.failures)
         if used:
