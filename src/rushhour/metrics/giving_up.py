@@ -18,7 +18,7 @@ _TABLE = "inet_sk_error_report"
 def _gave_up(record: Record) -> Iterator[Found]:
     for flow in record.flows(*kinds.ONE_CONNECTION) if record.has(_TABLE) else ():
         told = record.table(_TABLE, flow=flow.id)["t_ns"]
-        told = told[told < record.end_ns]
+        told = told[told < record.context.end_ns]
         if len(told):
             yield Found(of_flow(flow), (int(told.min()) - flow.start_ns) / 1e6)
 

@@ -180,12 +180,16 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the plan means: flows by id, ends by index, duration and warm-up in ns."""
+    """What the plan means: flows by id, ends by index, duration and warm-up in ns.
+
+    `end_ns` is when the experiment ended, from its start: what comes then or later is taken down.
+    """
 
     flows: Mapping[int, Flow]
     ends: Mapping[int, End]
     duration_ns: int
     warmup_ns: int
+    end_ns: int
 
     def flow(self, which: int | str) -> Flow:
         """The flow of this id or name.
@@ -233,6 +237,7 @@ def read_context(context: object, plan: PlanFile, result: ResultFile, where: str
         {one.end: _end(one, where) for one in top.ends},
         top.duration_ns,
         top.warmup_ns,
+        top.duration_ns if result.ended_ns is None else result.ended_ns,
     )
 
 

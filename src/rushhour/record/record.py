@@ -170,12 +170,6 @@ class Record:
         return read_context(self.manifest.context, self.plan, self.result, str(self.path))
 
     @property
-    def end_ns(self) -> int:
-        """When the experiment ended, in ns from its start: what comes then or later is taken down."""
-        ended_ns = self.result.ended_ns
-        return self.context.duration_ns if ended_ns is None else ended_ns
-
-    @property
     def counts(self) -> Mapping[str, bytes] | None:
         """What its kernel executed: counters by object, as gcov reads them; None where it did not count."""
         return counts.read(self._seal.sound(counts.FILE)) if self.manifest.counts else None

@@ -68,7 +68,7 @@ class _Part(Record):
         self._moment = whole.sample_ns // 100
         flows = {number: self._cut_flow(flow) for number, flow in whole.context.flows.items()}
         warmup = max(begin, whole.context.warmup_ns) if begin else whole.context.warmup_ns
-        self.context = Context(flows, whole.context.ends, done, warmup)
+        self.context = Context(flows, whole.context.ends, done, warmup, done)
 
     def raw(self, name: str) -> Table:
         if name not in self._tables:

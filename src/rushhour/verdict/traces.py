@@ -152,7 +152,7 @@ def _probe(record: Record, table: str) -> Trace:
 def _event_rows(record: Record, table: str) -> decode.Rows:
     """The events that count: errors of connections that the end of the experiment takes down do not."""
     rows = record.raw(table).rows
-    return rows[: np.searchsorted(rows["t_ns"], record.end_ns, "left")] if table in _RARE else rows
+    return rows[: np.searchsorted(rows["t_ns"], record.context.end_ns, "left")] if table in _RARE else rows
 
 
 def _event(record: Record, table: str) -> Trace:
