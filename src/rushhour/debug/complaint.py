@@ -5,14 +5,18 @@ rush place            the frame with the fault, which becomes the current one
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import gdb  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-# A kernel calls the first that it has of these before, or while, it says a word; none without a reason.
-CALLED = ("kasan_report", "kasan_report_invalid_free", "__warn", "dump_stack_lvl")
-# What only checks, or tells (mm/kasan, lib/ubsan.c, lib/dump_stack.c, kernel/panic.c, lockdep, …).
-TELLING = ("mm/kasan", "lib/", "kernel/panic.c", "kernel/locking", "kernel/rcu", "mm/kmemleak.c", "arch/um")
+# Every complaint calls one of these, and nothing else does. (kasan_report also comes and says nothing.)
+CALLED = ("__warn", "dump_stack_lvl")
+# What only checks, or tells.
+TELLING = re.compile(
+    r"/(?:mm/kasan/\w+|mm/kmemleak|lib/(?:dump_stack|ubsan|refcount|bug|list_debug)|kernel/panic"
+    r"|kernel/(?:locking|rcu)/\w+|arch/um/.*)\.[chS]$"
+)
 
 
 def stop_at_complaints() -> None:
@@ -24,7 +28,7 @@ def stop_at_complaints() -> None:
 
 def is_telling(frame: Any) -> Any:
     table = frame.find_sal().symtab
-    return table is None or any(f"/{part}" in f"/{table.filename}" for part in TELLING)
+    return table is None or TELLING.search(table.filename) is not None
 
 
 def place(_: Any) -> None:

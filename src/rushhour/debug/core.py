@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rushhour.debug.again import again, one_run
 from rushhour.errors import GuestError, KernelError, UsageError
@@ -22,7 +22,7 @@ from rushhour.running.executor import execute
 from rushhour.verdict.divergence import first_divergence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rushhour.debug.again import Again
     from rushhour.lab.base import Job
@@ -158,6 +158,8 @@ def _kernel(one: Again, tell: Tell, *, build: bool) -> Kernel:
     for kernel in here:
         if SYMBOLS in kernel.identity.get("source", {}).get("sanitizers", "").split():
             return kernel
+    if (found := _beside(one)) is not None:
+        return found
     # Several kernels may be one image: the run's own by its name first.
     named = sorted(here, key=lambda kernel: kernel.name != name)
     mine = next((kernel for kernel in named if "source" in kernel.origin()), None)
@@ -179,12 +181,29 @@ def _kernel(one: Again, tell: Tell, *, build: bool) -> Kernel:
     made = kernels.build(
         words[0], None, lambda step: tell(str(step)), files=[*words[1:], SYMBOLS], train=trained
     )
-    if made.identity["image_sha256"] != image:
+    if made.identity["image_sha256"] != image and _beside(one) is None:
         raise KernelError(
             f"{source} is no longer what the run's kernel was built from, or the compiler is another",
             hint="make the run again with the kernel as it is now, and debug that one",
         )
     return made
+
+
+def _beside(one: Again) -> Kernel | None:
+    """The same kernel with sanitizers and symbols, whose image is another: it names folders of its source."""
+    sanitizers = set(one.kernel.source.sanitizers.split())
+    wanted = _named(vars(one.kernel.source)), one.kernel.config_sha256, one.kernel.compiler
+    for kernel in kernels.installed() if sanitizers and any(wanted[0]) else ():
+        about = kernel.identity
+        found = _named(about["source"]), about.get("config_sha256"), about.get("compiler")
+        if found == wanted and set(about["source"].get("sanitizers", "").split()) == {*sanitizers, SYMBOLS}:
+            return kernel
+    return None
+
+
+def _named(source: Mapping[str, Any]) -> tuple[object, ...]:
+    """What a source is for certain: a commit, or a release; and what was added to it."""
+    return tuple(source.get(key) or "" for key in ("commit", "version", "with_files", "patches"))
 
 
 def _script(one: Again, asked: Asked, stop_ns: int | None) -> Iterator[str]:
