@@ -4,6 +4,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from rushhour.metrics.value import MetricValue
+from rushhour.verdict import cell
 from rushhour.verdict.compared import compared, questions
 from rushhour.verdict.rule import Rule
 
@@ -28,3 +29,15 @@ def test_without_a_word_the_metric_s_own_side_holds() -> None:
     for judge, better in (({"metric": "loss"}, "lower"), ({"metric": "loss", "better": "none"}, "none")):
         (found,) = compared(asked(judge), {1: trial}, {1: trial}, Rule())
         assert found.better == better
+
+
+def test_a_reason_names_by_what_users_lose_before_what_departs() -> None:
+    def judged(name: str, better: str, size: float) -> Any:
+        what = SimpleNamespace(better=better)
+        return SimpleNamespace(what=what, size=size, verdict="worse", reason=f"{name} changed")
+
+    metrics: Any = [judged("drops", "none", 9.0), judged("retransmits", "lower", 2.0)]
+    parts = [(one.verdict, one.reason) for one in metrics]
+    found: Any = SimpleNamespace()
+    reason = cell._reason("worse", parts, metrics, found)
+    assert reason == "retransmits changed; 1 more metric with the same verdict"

@@ -224,8 +224,9 @@ def _reason(
     if verdict == "same":
         return _same(metrics, _differing(found))
     others = [part for part in parts if part[0] == verdict]
-    # The greatest change first: it tells most.
-    best = max((m for m in metrics if m.verdict == verdict), key=lambda entry: entry.size, default=None)
+    # By what users lose or gain before what merely departs; then the greatest change: it tells most.
+    deciding = (entry for entry in metrics if entry.verdict == verdict)
+    best = max(deciding, key=lambda entry: (entry.what.better != "none", entry.size), default=None)
     spoken = [text for text in (part[1] for part in others) if best is None or text not in _texts(metrics)]
     first = spoken[0] if spoken else best.reason if best is not None else others[0][1]
     return words.and_more(first, len(others) - 1, "finding" if spoken else "metric")
