@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -10,8 +11,10 @@ from report_records import make_set
 
 from rushhour.cli.coverage import coverage
 from rushhour.coverage import index_file
+from rushhour.lab.kernel import Kernel
 from rushhour.record import counts
 from rushhour.record.seal import MANIFEST, seal
+from rushhour.running import covered, runner
 
 
 @pytest.fixture(autouse=True)
@@ -37,16 +40,22 @@ def test_without_a_kernel_that_counts_nothing_runs(tmp_path: Path) -> None:
     assert not (tmp_path / "results").exists()
 
 
-def test_of_runs_that_counted_it_writes_page_tracefile_and_index(tmp_path: Path) -> None:
-    kernel = counting_kernel(counting_tree(tmp_path / "little"))
-    run_of(kernel, tmp_path / "run", "a")
-    folder = make_set(tmp_path / "counted", [{"cc": "cubic"}], seconds=1)
+def _counted(where: Path) -> tuple[Path, Kernel]:
+    """A set of one run that counted, and its kernel."""
+    kernel = counting_kernel(counting_tree(where / "little"))
+    run_of(kernel, where / "run", "a")
+    folder = make_set(where / "counted", [{"cc": "cubic"}], seconds=1)
     (run,) = (folder / "runs").iterdir()
-    (run / counts.FILE).write_bytes((tmp_path / "run" / "out" / counts.FILE).read_bytes())
+    (run / counts.FILE).write_bytes((where / "run" / "out" / counts.FILE).read_bytes())
     about = json.loads((run / MANIFEST).read_text())
     for name in ("files", "sealed"):
         about.pop(name)
     seal(run, about | {"kernel": kernel.identity})
+    return folder, kernel
+
+
+def test_of_runs_that_counted_it_writes_page_tracefile_and_index(tmp_path: Path) -> None:
+    folder, _ = _counted(tmp_path)
     code, said = _told(str(folder), "--json", "--never", "tcp.c")
     assert code == 0, said
     document = json.loads(said)
@@ -60,3 +69,21 @@ def test_of_runs_that_counted_it_writes_page_tracefile_and_index(tmp_path: Path)
     assert "there is no baseline in this folder" in said
     _, said = _told(str(folder), "--never", "tls.c")
     assert "no covered file is called so" in said
+
+
+def test_a_scenario_that_a_kernel_lacks_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, kernel = _counted(tmp_path)
+    lacking = tmp_path / "lacking"
+    (lacking / "runs").mkdir(parents=True)
+    for one in (lacking, folder):
+        (one / "set.json").write_text("{}")
+    batches = [SimpleNamespace(folder=one) for one in (lacking, folder)]
+    monkeypatch.setattr(covered, "counting", lambda _: kernel)
+    monkeypatch.setattr(runner, "prepare", lambda *_, **__: batches)
+    monkeypatch.setattr(runner, "make_lab", lambda _: None)
+    monkeypatch.setattr(runner, "carry_out", lambda *_, **__: (one for one in ()))
+    monkeypatch.setattr(runner, "study_folder", lambda *_: tmp_path / "study")
+    (tmp_path / "told").mkdir()
+    code, said = _told("--json", "--out", str(tmp_path / "told"))
+    assert code == 0, said
+    assert json.loads(said)["runs"] == 1

@@ -112,6 +112,7 @@ def _run(
 
     from rushhour.cli.progress import display
     from rushhour.record.folders import write_sets
+    from rushhour.record.result_set import ResultSet
     from rushhour.running import covered, runner
 
     chosen, words = covered.counting(kernel), console(stderr=True)
@@ -135,7 +136,8 @@ def _run(
         return None, 0
     for one in failures[:8]:
         words.print(str(one.error), style="red", highlight=False, markup=False, soft_wrap=True)
-    sets = [batch.results() for batch in batches if (batch.folder / "set.json").is_file()]
+    # Not opened: of what the kernel lacks there are sets without records.
+    sets = [ResultSet(batch.folder) for batch in batches if (batch.folder / "set.json").is_file()]
     if len(batches) > 1:
         folder = runner.study_folder(batches, None if out is None else out / "results")
         write_sets(sets, folder)
