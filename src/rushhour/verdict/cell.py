@@ -185,15 +185,14 @@ def _candidate_faults(
     if untrue:
         # In virtual time nothing but what was varied can make a link untrue that was true before.
         often = virtual and 2 * len(untrue) > len(sound)
-        said = f"its links are not what was asked (seed {untrue[0].seed}): {_why(untrue[0])}"
-        yield (
-            ("worse", f"the base's links are true, and the candidate's no longer: {said}")
-            if often
-            else (
+        which, why = f"(seed {untrue[0].seed})", _why(untrue[0])
+        if often:
+            yield "worse", f"the candidate's links are not what was asked, and the base's are {which}: {why}"
+        else:
+            yield (
                 "invalid",
-                f"the candidate's run is invalid: {said}",
+                f"the candidate's run is invalid: its links are not what was asked {which}: {why}",
             )
-        )
 
 
 def _settle(
