@@ -15,6 +15,7 @@ from rushhour.lab.kernel import Kernel
 from rushhour.record import counts
 from rushhour.record.seal import MANIFEST, seal
 from rushhour.running import covered, runner
+from rushhour.running.batch import Outcome
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +82,7 @@ def test_a_scenario_that_a_kernel_lacks_is_left_out(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(covered, "counting", lambda _: kernel)
     monkeypatch.setattr(runner, "prepare", lambda *_, **__: batches)
     monkeypatch.setattr(runner, "make_lab", lambda _: None)
-    monkeypatch.setattr(runner, "carry_out", lambda *_, **__: (one for one in ()))
+    monkeypatch.setattr(runner, "carry_out", lambda *_, **__: (outcome for outcome in list[Outcome]()))
     monkeypatch.setattr(runner, "study_folder", lambda *_: tmp_path / "study")
     (tmp_path / "told").mkdir()
     code, said = _told("--json", "--out", str(tmp_path / "told"))
