@@ -136,7 +136,7 @@ def type_page(name: str, folder: Path, words: dict[str, str]) -> None:
         (file,) = re.findall(r"Save this as `(.*?)`", page)
         (folder / file).write_text(shown)
     for line in commands(page):
-        if "kernel build ~/" not in line:
+        if "~/linux" not in line:
             types(stands_in(line, words) if words else line, folder)
 
 
