@@ -9,7 +9,6 @@ use std::sync::OnceLock;
 use rustix::system::RebootCommand;
 
 use super::check;
-use super::visit::Visit;
 
 /// Whether this is the first process of a virtual kernel: nobody else's settings can be touched then, and time is virtual.
 #[must_use]
@@ -77,21 +76,12 @@ pub fn have_ready<T>(memory: &[T]) {
     }
 }
 
-/// The same, by a call of a list; the memory is the caller's own.
-pub(super) fn at_hand(visit: &mut Visit<'_>, addresses: Range<usize>) {
-    if owns_kernel() {
-        let arguments = [addresses.start as u64, addresses.len() as u64, WRITE as u64];
-        // SAFETY: only makes present what is mapped, and refuses the rest.
-        unsafe { visit.call(libc::SYS_madvise, &arguments) };
-    }
-}
-
 /// The first of the heap, whose pages have been at hand since the begin.
 static AT_HAND: OnceLock<Range<usize>> = OnceLock::new();
 
 /// `MADV_POPULATE_READ` and `_WRITE`.
 const READ: libc::c_int = 22;
-const WRITE: libc::c_int = 23;
+pub(super) const WRITE: libc::c_int = 23;
 
 fn ready(addresses: Range<usize>, how: libc::c_int) {
     let from = addresses.start / page_size() * page_size();

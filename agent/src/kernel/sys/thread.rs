@@ -9,7 +9,7 @@ use std::mem;
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::machine::{at_hand, page_size};
+use super::machine::{self, owns_kernel, page_size};
 use super::visit::Visit;
 
 /// Of a thread, its thread-local storage included; more where the C library wants more.
@@ -193,7 +193,11 @@ fn piece(stacks: usize) -> io::Result<usize> {
             visit.call(libc::SYS_mprotect, &[stack as u64, page_size() as u64, libc::PROT_NONE as u64])
         };
         visit.needed();
-        at_hand(&mut visit, stack + stride() - TAKEN..stack + stride());
+        if owns_kernel() {
+            let taken = [(stack + stride() - TAKEN) as u64, TAKEN as u64, machine::WRITE as u64];
+            // SAFETY: only makes present what is mapped.
+            unsafe { visit.call(libc::SYS_madvise, &taken) };
+        }
     }
     if let Err(cause) = visit.carry_out().and_then(|done| done.check()) {
         // SAFETY: the mapping is ours, and nobody has any part of it.
