@@ -45,31 +45,25 @@ def traces(base: Record, candidate: Record) -> Iterable[tuple[str, Trace, Trace]
     numbered = all(record.has("tcp_probe") for record in sides)
     for table, make in _TABLES.items():
         there = [record for record in sides if record.has(table)]
+        if not there or _lacking(base, candidate, table):
+            continue
         made = [make(record, table) for record in there]
-        if numbered and made and made[0].decides:
+        if numbered and made[0].decides:
             made = [_numbered(record, table, one) for record, one in zip(there, made, strict=True)]
         if len(made) == 1:
-            lacking = candidate if there[0] is base else base
-            if not _without(lacking, table, there[0]):
-                continue
-            made.insert(int(lacking is candidate), _empty(made[0]))
-        if made:
-            yield table, made[0], made[1]
+            made.insert(int(base.has(table)), _empty(made[0]))
+        yield table, made[0], made[1]
 
 
 def missing(base: Record, candidate: Record) -> list[str]:
     """What could not be compared, in words: tables that one side lacks, that are torn, or lost events."""
     notes = []
     for table in _TABLES:
-        there = {name: record.has(table) for name, record in (("base", base), ("candidate", candidate))}
-        if any(there.values()) and not all(there.values()):
-            lacking = next(name for name, has in there.items() if not has)
-            one, other = (candidate, base) if there["base"] else (base, candidate)
-            if not _without(one, table, other):
-                notes.append(f"{table} was not compared: {lacking} has no such table")
-                continue
+        if lacking := _lacking(base, candidate, table):
+            notes.append(f"{table} was not compared: {lacking} has no such table")
+            continue
         for name, record in (("base", base), ("candidate", candidate)):
-            if there[name] and record.raw(table).torn:
+            if record.has(table) and record.raw(table).torn:
                 notes.append(f"{table} of {name} is cut off: compared up to there")
             lost = record.result.lost_events.get(table, 0)
             if lost:
@@ -112,6 +106,15 @@ def _dated(flow: NDArray[np.generic], t_ns: NDArray[Any]) -> Numbers:
 
 def _whole(record: Record, table: str) -> bool:
     return not record.raw(table).torn
+
+
+def _lacking(base: Record, candidate: Record, table: str) -> str | None:
+    """The side that has no such table though the other has; None where that means that nothing happened."""
+    if base.has(table) == candidate.has(table):
+        return None
+    if base.has(table):
+        return None if _without(candidate, table, base) else "candidate"
+    return None if _without(base, table, candidate) else "base"
 
 
 def _without(record: Record, table: str, other: Record) -> bool:
