@@ -111,8 +111,6 @@ def _run(
     from contextlib import closing
 
     from rushhour.cli.progress import display
-    from rushhour.record.folders import write_sets
-    from rushhour.record.result_set import ResultSet
     from rushhour.running import covered, runner
 
     chosen, words = covered.counting(kernel), console(stderr=True)
@@ -136,12 +134,9 @@ def _run(
         return None, 0
     for one in failures[:8]:
         words.print(str(one.error), style="red", highlight=False, markup=False, soft_wrap=True)
-    # Not opened: of what the kernel lacks there are sets without records.
-    sets = [ResultSet(batch.folder) for batch in batches if (batch.folder / "set.json").is_file()]
-    if len(batches) > 1:
-        folder = runner.study_folder(batches, None if out is None else out / "results")
-        write_sets(sets, folder)
-        runner.point_latest(folder)
+    if len(batches) == 1:
+        return runner.begun(batches), len(failures)
+    _, sets = runner.write_study(batches, None if out is None else out / "results")
     return sets, len(failures)
 
 

@@ -237,15 +237,10 @@ def _finish_study(
     batches: list[Batch], out: Path | None, console: Console | None, *, report: bool
 ) -> dict[str, object]:
     """Write one report of all batches and print what it says; the same as JSON."""
-    from rushhour.record.folders import write_sets
-    from rushhour.record.result_set import ResultSet
     from rushhour.report.study import gathered
-    from rushhour.running.runner import point_latest, study_folder
+    from rushhour.running.runner import write_study
 
-    folder = study_folder(batches, out)
-    sets = [ResultSet(batch.folder) for batch in batches if (batch.folder / "set.json").is_file()]
-    write_sets(sets, folder)
-    point_latest(folder)
+    folder, sets = write_study(batches, out)
     page = folder / "report.html" if report else None
     if page is not None:
         from rushhour.report import study_html

@@ -21,6 +21,7 @@ from rushhour.files import rooms, storage
 from rushhour.lab.base import LABS, Lab
 from rushhour.lab.uml import UmlLab
 from rushhour.record.manifest import REAL_TIME
+from rushhour.record.seal import SET_FILE
 from rushhour.record.slim import WHOLE, Wanted
 from rushhour.running import turns
 from rushhour.running.batch import Batch, Outcome, Run
@@ -258,6 +259,27 @@ def study_folder(batches: Sequence[Batch], out: Path | None) -> Path:
     names = {batch.name.rpartition("/")[0] for batch in batches}
     name = next(iter(names)) if len(names) == 1 else ""
     return RESULTS / (name or "several") / batches[0].folder.name
+
+
+def begun(batches: Sequence[Batch]) -> list[ResultSet]:
+    """The sets that there are; none is opened, for of what a kernel lacks there is one without records."""
+    from rushhour.record.result_set import ResultSet  # noqa: PLC0415 - numpy
+
+    return [ResultSet(batch.folder) for batch in batches if (batch.folder / SET_FILE).is_file()]
+
+
+def write_study(batches: Sequence[Batch], out: Path | None) -> tuple[Path, list[ResultSet]]:
+    """Say which sets of batches belong together: the folder of their report, and the sets.
+
+    Raises:
+        RecordError: the folder cannot be written.
+    """
+    from rushhour.record.folders import write_sets  # noqa: PLC0415 - numpy
+
+    folder, sets = study_folder(batches, out), begun(batches)
+    write_sets(sets, folder)
+    point_latest(folder)
+    return folder, sets
 
 
 def point_latest(folder: Path) -> None:
