@@ -26,8 +26,8 @@ pub fn splice(from: &impl AsFd, to: &impl AsFd, length: usize) -> io::Result<usi
     Ok(rustix::pipe::splice(from, None, to, None, length, SpliceFlags::empty())?)
 }
 
-/// Has what was written to a file leave this kernel's memory, for the file's own place: of a virtual kernel that is the host's memory,
-/// which pays for each page that is touched first.
+/// Writes out what this kernel still holds of a file, and lets go of its pages. A virtual kernel's memory is the host's, which clears
+/// each page that is touched for the first time.
 pub fn leave_memory(file: &File) {
     const ALL: libc::c_uint =
         libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
