@@ -52,6 +52,20 @@ def test_without_a_total_every_scope_must_hold() -> None:
     assert verdicts(metric="srtt_p95_us", max=30_000) == [("flow:a", True), ("flow:b", False)]
 
 
+def test_of_several_flows_each_must_hold() -> None:
+    assert verdicts(metric="goodput_bps", flow=("a", "b"), min=40e6) == [("flow:a", True), ("flow:b", False)]
+    assert verdicts(metric="goodput_bps", flow=["a", "c"], min=40e6) == [("flow:a", True), ("c", False)]
+
+
+@pytest.mark.parametrize("expect", [{"flow": "web"}, {"scope": "web"}, {"scope": "flow:web"}])
+def test_copies_have_one_name_and_each_must_hold(expect: dict[str, Any]) -> None:
+    names = ("web.1", "web.2", "web.home", "webs")
+    values = [MetricValue("goodput_bps", f"flow:{name}", k, "bit/s") for k, name in enumerate(names)]
+    found = judge([{"metric": "goodput_bps", "min": 1, **expect}], values, {})
+
+    assert [(verdict.scope, verdict.ok) for verdict in found] == [("flow:web.1", False), ("flow:web.2", True)]
+
+
 def test_a_scope_may_be_named_by_its_label() -> None:
     assert verdicts(metric="utilization", scope="left → right", min=0.9) == [("end:left → right", True)]
 

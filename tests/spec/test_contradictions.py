@@ -214,11 +214,24 @@ def test_a_factor_that_another_one_overrides_is_refused() -> None:
     assert parse_scenario(BASE + FLOW + both).sweep.size == 2
 
 
+FLOWS = (
+    '[[flow]]\nname = "twins"\ncount = 2\n'
+    '[[flow]]\nname = "short"\nsize = "10kB"\narrivals = { rate = "5/s" }\n'
+)
+
+
+@pytest.mark.parametrize("flow", ['"twins"', '["long", "twins", "twins.2"]'])
+def test_copies_and_several_flows_may_be_expected_together(flow: str) -> None:
+    text = f'{BASE}{FLOWS}[[expect]]\nmetric = "goodput_bps"\nflow = {flow}\nmin = 1\n'
+    assert parse_scenario(text).expect[0].flow is not None
+
+
 @pytest.mark.parametrize(
     ("more", "key", "says"),
     [
         ('metric = "godput_bps"\nmin = 1', "expect.1.metric", 'did you mean "goodput_bps"'),
-        ('metric = "goodput_bps"\nflow = "twins"\nmin = 1', "expect.1.flow", "has 2 copies"),
+        ('metric = "goodput_bps"\nflow = ["long", "twin"]\nmin = 1', "expect.1.flow", 'named "twin"'),
+        ('metric = "goodput_bps"\nscope = "group:twins"\nmin = 1', "expect.1.scope", "flow, total"),
         ('metric = "goodput_bps"\nflow = "short"\nmin = 1', "expect.1.flow", "group:short"),
         ('metric = "goodput_bps"\nflow = "twins.3"\nmin = 1', "expect.1.flow", "no flow is named"),
         ('metric = "goodput_bps"\nflow = "long"\nscope = "total"\nmin = 1', "expect.1.scope", "beside flow"),
@@ -226,11 +239,8 @@ def test_a_factor_that_another_one_overrides_is_refused() -> None:
     ],
 )
 def test_an_expectation_is_of_something_that_is_measured(more: str, key: str, says: str) -> None:
-    flows = (
-        '[[flow]]\nname = "twins"\ncount = 2\n'
-        '[[flow]]\nname = "short"\nsize = "10kB"\narrivals = { rate = "5/s" }\n'
-    )
-    found = faults(f"{BASE}{flows}[[expect]]\n{more}\n")
+    found = faults(f"{BASE}{FLOWS}[[expect]]\n{more}\n")
+    assert not (found and not key), found
     assert says in f"{found[key].message} {found[key].hint}"
     assert found[key].line is not None
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from rushhour.metrics.tcp import last
 from rushhour.metrics.value import TOTAL
-from rushhour.quantities.factors import matches
+from rushhour.quantities.factors import matches, named
 from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
@@ -118,8 +118,9 @@ def _expected(record: Record, flow: Flow) -> bool:
     return any(
         _of_nothing(expect)
         and matches(expect.get("where") or {}, record.factors)
-        and (expect.get("flow") or expect.get("scope") or TOTAL)
-        in (TOTAL, flow.name, flow.group, f"flow:{flow.name}")
+        and {TOTAL, flow.name, flow.group, f"flow:{flow.name}"}.intersection(
+            named(expect.get("flow") or expect.get("scope") or TOTAL)
+        )
         for expect in record.manifest.scenario.resolved.expect
     )
 

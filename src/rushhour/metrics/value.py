@@ -93,6 +93,17 @@ def of_end(end: End) -> str:
     return f"end:{end.label}"
 
 
+def at_flow(values: Iterable[MetricValue], name: str) -> list[MetricValue]:
+    """Of the values of one metric that of the flow so named, or else those of its copies (`NAME.1`, …)."""
+    scope, mine = f"flow:{name}", [*values]
+    exact = [value for value in mine if value.scope == scope]
+    return exact or [value for value in mine if _is_copy(value.scope, scope)]
+
+
+def _is_copy(scope: str, of: str) -> bool:
+    return scope.startswith(f"{of}.") and scope[len(of) + 1 :].isdecimal()
+
+
 def ratio(scope: str, part: float, whole: float, note: str, factor: float = 1.0) -> Found:
     """`factor * part / whole`, or nothing with a note where the whole is not above zero."""
     return Found(scope, factor * part / whole) if whole > 0 else Found(scope, None, note)

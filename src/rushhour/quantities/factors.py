@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 def matches(where: Mapping[str, Any], factors: Mapping[str, object]) -> bool:
     """Whether a cell is one of those that `where` names: a value or a list of values for each factor."""
     return all(key in factors and _is(factors[key], wanted) for key, wanted in where.items())
+
+
+def named(asked: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The names that a key gives: one, several, or none."""
+    return (asked,) if isinstance(asked, str) else tuple(asked or ())
 
 
 def _is(value: object, wanted: object) -> bool:

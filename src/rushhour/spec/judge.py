@@ -30,7 +30,7 @@ class Judge(Model):
     metric: str = Field(
         min_length=1, max_length=200, description="name of a metric: utilization, goodput_bps, …"
     )
-    flow: str | None = Field(None, description="of this flow only")
+    flow: str | None = Field(None, description="of this flow only; the name of copies means their mean")
     scope: str | None = Field(
         None,
         description="of this scope of the metric only: a queue, a direction, total; default total, else "

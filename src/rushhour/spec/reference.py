@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import inspect
 import json
-from types import NoneType
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
 from pydantic_core import PydanticUndefined
 
@@ -309,27 +309,36 @@ def _default(field: FieldInfo) -> str:
     return f" = `{json.dumps(value) if isinstance(value, bool | int | str) else json.dumps(str(value))}`"
 
 
+_NAMES: dict[Any, str] = {
+    bool: "true or false",
+    int: "integer",
+    float: "number",
+    str: "text",
+    dict: "table",
+    Tolerance: "text",
+    Sweep: "table",
+}
+
+
 def _type(annotation: Any) -> str:
     """Name a type as a person who writes TOML would."""
+    if annotation in _NAMES:
+        return _NAMES[annotation]
     args = [arg for arg in get_args(annotation) if arg is not NoneType]
-    if get_origin(annotation) is Literal:
-        return " or ".join(f"`{json.dumps(word)}`" for word in args)
-    names = {
-        bool: "true or false",
-        int: "integer",
-        float: "number",
-        str: "text",
-        dict: "table",
-        Tolerance: "text",
-        Sweep: "table",
-    }
-    if annotation in names:
-        return names[annotation]
-    if get_origin(annotation) is tuple:
-        return f"list of {_type(args[0])}" if args else "list"
-    if get_origin(annotation) is dict:
-        return "table"
     if args:
-        return _type(args[0])
+        return _made_of(get_origin(annotation), args)
     name = annotation.__name__.lower()
     return f"[{name}](#units)" if annotation in _UNITS else "table"
+
+
+def _made_of(origin: Any, args: list[Any]) -> str:
+    if origin is Literal:
+        return " or ".join(f"`{json.dumps(word)}`" for word in args)
+    if origin is dict:
+        return "table"
+    if origin is tuple:
+        return f"list of {_type(args[0])}"
+    if origin in (Union, UnionType):
+        kinds = dict.fromkeys(map(_type, args))
+        return " or ".join(kind for kind in kinds if kind != "integer" or "number" not in kinds)
+    return _type(args[0])

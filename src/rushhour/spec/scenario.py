@@ -69,7 +69,9 @@ class Expect(Model):
     tolerance: float | None = Field(
         None, ge=0, allow_inf_nan=False, description="how far from `equals`; default 0"
     )
-    flow: str | None = Field(None, description="of this flow only")
+    flow: str | tuple[Annotated[str, Field(min_length=1)], ...] | None = Field(
+        None, description="of this flow only, or of each of a list; the name of copies means each of them"
+    )
     scope: str | None = Field(
         None, description="of this scope of the metric only: a queue, a direction, total"
     )

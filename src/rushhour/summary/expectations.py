@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from rushhour.metrics.value import TOTAL
-from rushhour.quantities.factors import matches
+from rushhour.metrics.value import TOTAL, at_flow
+from rushhour.quantities.factors import matches, named
 from rushhour.record.output import FILE
 from rushhour.record.seal import RAW
 
@@ -67,7 +67,8 @@ def judge(
     """Judge expectations against the metric values of a run of these factors.
 
     Without `flow` or `scope` an expectation is about the total; if the metric has none, about every scope it
-    has. An expectation whose `where` names other cells is left out. What was not measured does not hold.
+    has. Of several flows it has to hold for each, of copies, too. One whose `where` names other cells is left
+    out. What was not measured does not hold.
     """
     values = list(values)
     verdicts: list[Verdict] = []
@@ -81,9 +82,10 @@ def judge(
 def _judge(expect: Mapping[str, object], values: Sequence[MetricValue]) -> Iterator[Verdict]:
     name, wanted = str(expect.get("metric")), _wanted(expect)
     of_metric = [value for value in values if value.metric == name]
-    chosen = _at(expect, of_metric)
-    scope = str(expect.get("scope") or expect.get("flow") or TOTAL)
-    if not chosen:
+    for scope, chosen in _at(expect, of_metric):
+        if chosen:
+            yield from (_held(expect, value, wanted) for value in chosen)
+            continue
         known = sorted({value.metric for value in values})
         near = get_close_matches(name, known, 1)
         hint = f"; did you mean {near[0]}?" if near and not of_metric else ""
@@ -97,27 +99,33 @@ def _judge(expect: Mapping[str, object], values: Sequence[MetricValue]) -> Itera
             wanted=wanted,
             message=f"{name} was not measured at {scope}{hint}",
         )
-    for value in chosen:
-        ok = value.value is not None and bool(_holds(expect, value.value))
-        unit = "" if value.unit in ("", "1") else f" {value.unit}"
-        found = f"undefined ({value.note})" if value.value is None else f"{value.value:.6g}{unit}"
-        yield Verdict(
-            name,
-            value.scope,
-            ok=ok,
-            value=value.value,
-            wanted=wanted,
-            message=f"{name} of {value.scope} is {found}; expected {wanted}",
-        )
 
 
-def _at(expect: Mapping[str, object], values: Sequence[MetricValue]) -> Sequence[MetricValue]:
+def _held(expect: Mapping[str, object], value: MetricValue, wanted: str) -> Verdict:
+    unit = "" if value.unit in ("", "1") else f" {value.unit}"
+    found = f"undefined ({value.note})" if value.value is None else f"{value.value:.6g}{unit}"
+    return Verdict(
+        value.metric,
+        value.scope,
+        ok=value.value is not None and bool(_holds(expect, value.value)),
+        value=value.value,
+        wanted=wanted,
+        message=f"{value.metric} of {value.scope} is {found}; expected {wanted}",
+    )
+
+
+def _at(
+    expect: Mapping[str, Any], values: Sequence[MetricValue]
+) -> Iterator[tuple[str, Sequence[MetricValue]]]:
+    """Each thing that the expectation names, and its values."""
     if expect.get("flow"):
-        return [value for value in values if value.scope == f"flow:{expect['flow']}"]
-    if expect.get("scope"):
+        yield from ((name, at_flow(values, name)) for name in named(expect["flow"]))
+    elif expect.get("scope"):
         asked = str(expect["scope"])
-        return [value for value in values if asked in (value.scope, value.scope.partition(":")[2])]
-    return [value for value in values if value.scope == TOTAL] or values
+        there = [value for value in values if asked in (value.scope, value.scope.partition(":")[2])]
+        yield asked, there or at_flow(values, asked.removeprefix("flow:"))
+    else:
+        yield TOTAL, [value for value in values if value.scope == TOTAL] or values
 
 
 def _holds(expect: Mapping[str, Any], value: float) -> bool:

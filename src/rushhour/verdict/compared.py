@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from rushhour.metrics.catalog import METRICS
-from rushhour.metrics.value import NO_READING, TOTAL, MetricValue
+from rushhour.metrics.value import NO_READING, TOTAL, MetricValue, at_flow
 from rushhour.quantities.factors import matches
 from rushhour.quantities.measures import Tolerance
 from rushhour.quantities.units import UnitError
@@ -42,10 +42,8 @@ class Question:
         """Of the values of its metric those asked for; copies of one flow are one thing: their mean."""
         mine = [*values]
         if self.flow is not None:
-            name = f"flow:{self.flow}"
-            exact = [value for value in mine if value.scope == name]
-            copies = [value for value in mine if _is_copy(value.scope, name)]
-            return exact or ([_mean(copies, name)] if copies else [])
+            found, name = at_flow(mine, self.flow), f"flow:{self.flow}"
+            return [_mean(found, name)] if any(value.scope != name for value in found) else found
         if self.scope is not None:
             return [value for value in mine if self.scope in (value.scope, value.scope.partition(":")[2])]
         return [value for value in mine if value.scope == TOTAL] or mine
@@ -213,10 +211,6 @@ def _tolerance(judge: Mapping[str, object], key: str) -> Tolerance | None:
 def _is_here(judge: Mapping[str, object], factors: Mapping[str, object]) -> bool:
     where = judge.get("where")
     return matches(where, factors) if isinstance(where, dict) else True
-
-
-def _is_copy(scope: str, name: str) -> bool:
-    return scope.startswith(f"{name}.") and scope[len(name) + 1 :].isdecimal()
 
 
 def _mean(copies: Sequence[MetricValue], scope: str) -> MetricValue:

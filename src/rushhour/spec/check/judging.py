@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rushhour.quantities.factors import named
 from rushhour.quantities.measures import kin
 from rushhour.quantities.units import UnitError
 from rushhour.spec.check.problem import Problem
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from rushhour.spec.judge import Judge
     from rushhour.spec.scenario import Expect, Scenario
     from rushhour.spec.vocabulary import MetricWord, Vocabulary
+
+
+_KINDS = ("flow", "kind", "group", "end", "node", "class", "program")
+"""Of scopes, as the catalogue of metrics has them; a label may have a colon of its own."""
 
 
 def check_judging(scenario: Scenario, words: Vocabulary | None) -> Iterator[Problem]:
@@ -65,6 +70,10 @@ def _check_scope(asked: Judge | Expect, metric: MetricWord) -> Iterator[Problem]
     if asked.flow is not None and "flow" not in metric.scopes:
         hint = f"it has the scopes {', '.join(metric.scopes)}"
         yield Problem(("flow",), f'"{metric.name}" is not measured of single flows', hint)
+    kind, colon, _ = (asked.scope or "").partition(":")
+    if colon and kind in _KINDS and kind not in metric.scopes:
+        hint = f"it has the scopes {', '.join(metric.scopes)}"
+        yield Problem(("scope",), f'"{metric.name}" is not measured at {kind}:…', hint)
 
 
 def _check_amounts(judge: Judge, metric: MetricWord) -> Iterator[Problem]:
@@ -89,14 +98,12 @@ def _check_place(asked: Judge | Expect, scenario: Scenario) -> Iterator[Problem]
     names = [flow.label for flow in scenario.flow]
     copies = [f"{flow.label}.{k + 1}" for flow in scenario.flow if flow.count > 1 for k in range(flow.count)]
     names += subflow_names(scenario)
-    if asked.flow is not None and asked.flow not in {*names, *copies}:
-        yield Problem(("flow",), f'no flow is named "{asked.flow}"', nearest(asked.flow, names))
-    meant = next((flow for flow in scenario.flow if flow.label == asked.flow), None)
-    if meant is not None and meant.arrivals is not None:
-        hint = f'name them together: scope = "group:{meant.label}"'
-        yield Problem(("flow",), f'"{meant.label}" are flows that arrive: single ones are not measured', hint)
-    elif meant is not None and meant.count > 1:
-        hint = f'name one, "{meant.label}.1", or all: scope = "group:{meant.label}"'
-        yield Problem(("flow",), f'"{meant.label}" has {meant.count} copies', hint)
+    arriving = {flow.label for flow in scenario.flow if flow.arrivals is not None}
+    for name in named(asked.flow):
+        if name not in {*names, *copies}:
+            yield Problem(("flow",), f'no flow is named "{name}"', nearest(name, names))
+        if name in arriving:
+            hint = f'name them together: scope = "group:{name}"'
+            yield Problem(("flow",), f'"{name}" are flows that arrive: single ones are not measured', hint)
     if asked.flow is not None and asked.scope is not None:
         yield Problem(("scope",), "stands beside flow", "keep one of flow and scope")
