@@ -41,11 +41,11 @@ def recorded(limit: str, sysctls: Mapping[str, Mapping[str, str]] | None = None,
 
 def measured(limit: str, sysctls: Mapping[str, Mapping[str, str]] | None = None, **keys: Any) -> MeasuredFlow:
     """The same flow, measured between two hosts."""
-    wrong = keys.pop("damaged", 0)
+    wrong, refused = keys.pop("damaged", 0), keys.pop("refused", 0)
     single = Tcp(goodput_bps=GOT, steady_bps=GOT, shares={limit: 0.9}, cc=keys.pop("cc", "cubic"), **keys)
     m = Measured(
         "a→b", idle_rtt_ns=int(TRIP_S * 1e9), single=single, several=Tcp(steady_bps=RATE),
-        counters={"b": {"Tcp.InCsumErrors": wrong}},
+        counters={"b": {"Tcp.InCsumErrors": wrong, "TcpExt.TCPRcvQDrop": refused}},
     )  # fmt: skip
     a, b = (Facts(end, {"sysctl": dict((sysctls or {}).get(end, {}))}) for end in ("a", "b"))
     return MeasuredFlow(m, single, Case(a, b, {"a→b": m}))
@@ -88,6 +88,7 @@ def test_of_a_slow_program_only_its_name_differs(limit: str, key: str) -> None:
     [
         (loss_rules.no_sack, {"options": OPTION_WSCALE, "retransmits": 40}, "sack-off"),
         (loss_rules.corruption, {"options": BOTH, "retransmits": 40, "damaged": 38}, "corruption"),
+        (loss_rules.refused, {"options": BOTH, "retransmits": 40, "refused": 9}, "data-refused"),
     ],
 )
 def test_losses_that_both_can_tell_are_told_alike(rule: Rule, known: dict[str, Any], key: str) -> None:
@@ -166,6 +167,7 @@ class Anything:
     marked: int = 0
     retransmits: int = 0
     damaged: int = 0
+    refused: int = 0
     syns: int = 0
     acks_waited: bool = False
     origin: str = ""
@@ -199,7 +201,7 @@ SIZE = st.none() | st.floats(1, 1e9)
         Anything, cc=st.sampled_from(["cubic", *sorted(DELAY_BASED)]), bdp=SIZE, window=SIZE, inflight=SIZE,
         rcvbuf=SIZE, sndbuf=SIZE, options=st.none() | st.integers(0, 127), marked=st.integers(0, 99),
         syns=st.integers(0, 3), acks_waited=st.booleans(), retransmits=st.integers(0, 99),
-        damaged=st.integers(0, 99), origin=st.sampled_from(ORIGINS),
+        damaged=st.integers(0, 99), refused=st.integers(0, 99), origin=st.sampled_from(ORIGINS),
         asked=st.dictionaries(st.sampled_from(["rcvbuf", "sndbuf", "pacing_bps"]), st.floats(1, 1e9)),
     ),
     st.sampled_from(sorted(RULES)), st.floats(0, 1),

@@ -43,7 +43,7 @@ class Asked:
 
     sender, receiver, cc = "a", "b", "vegas"
     bdp = window = inflight = rcvbuf = sndbuf = None
-    options = syns = damaged = 0
+    options = syns = damaged = refused = 0
     marked = retransmits = 9
     acks_waited = False
     asked: Mapping[str, float] = {}

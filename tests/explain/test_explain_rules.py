@@ -72,6 +72,8 @@ def test_without_window_scaling_no_buffer_helps() -> None:
         ({"retransmits": 10, "queue_drops": 10, "buffer": 2e6}, "losses"),
         ({"retransmits": 10, "policed": 10, "policer_bps": 30e6}, "policer"),
         ({"retransmits": 10, "damaged": 10}, "corruption"),
+        ({"retransmits": 10, "refused": 3}, "refused"),
+        ({"retransmits": 10, "refused": 2, "queue_drops": 8, "buffer": 2e6}, "losses"),
     ],
 )
 def test_what_losses_come_from(change: dict[str, float], cause: str) -> None:

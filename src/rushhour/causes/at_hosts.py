@@ -51,7 +51,7 @@ SOCKETS = (
         "TCP is short of memory: buffers shrink",
         f"{IP_SYSCTL}, tcp_mem",
         says="TCP at {host} is short of memory: buffers shrink and packets that arrived are thrown away.",
-        leads_to=("receive-buffer-too-small", "slow-reader"),
+        leads_to=("data-refused", "receive-buffer-too-small", "slow-reader"),
         shown_by=("hosts",),
     ),
     Cause(

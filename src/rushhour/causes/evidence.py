@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 OPTION_SACK, OPTION_WSCALE = 2, 4  # TCPI_OPT_* of <linux/tcp.h>
+REFUSED = tuple(f"TcpExt.{name}" for name in ("RcvPruned", "OfoPruned", "TCPRcvQDrop", "TCPBacklogDrop"))
+"""Counters of data that arrived in order or not, and had no room (net/ipv4/tcp_input.c, tcp_ipv4.c)."""
 DELAY_BASED = frozenset({"vegas", "nv", "lp", "cdg", "westwood", "yeah", "veno", "illinois"})
 """Algorithms that slow down, or give way, on delay (net/ipv4/tcp_*.c)."""
 
@@ -71,6 +73,10 @@ class Evidence(Protocol):
     @property
     def damaged(self) -> int:
         """Packets that came to the receiver's host with a wrong checksum."""
+
+    @property
+    def refused(self) -> int:
+        """How often the receiver's host threw data away that had arrived, for want of memory (REFUSED)."""
 
     @property
     def acks_waited(self) -> bool:

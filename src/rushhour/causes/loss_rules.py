@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 from rushhour.causes.end_rules import switched_off
 from rushhour.causes.evidence import OPTION_SACK, Cure, Named, Setting
 from rushhour.causes.telling import by_shown, held, lasting, said, sentence, told
-from rushhour.causes.thresholds import BBR_LOSS, BELOW_POLICER, DAMAGED, DAMAGED_BY_ACCIDENT, LEAST_EXTENT
+from rushhour.causes.thresholds import (
+    BBR_LOSS,
+    BELOW_POLICER,
+    DAMAGED,
+    DAMAGED_BY_ACCIDENT,
+    LEAST_EXTENT,
+    REFUSED_SHARE,
+)
 from rushhour.quantities.short import rate, rounded_up, size
 
 if TYPE_CHECKING:
@@ -26,6 +33,19 @@ def corruption(e: Evidence, _: float) -> Named | None:
     came = f"{e.damaged} packets came with a wrong checksum"
     says = sentence("corruption", host=e.called(e.receiver), proof=came)
     return Named("corruption", e.receiver, says, cure, came)
+
+
+def refused(e: Evidence, _: float) -> Named | None:
+    """Data arrive, and the receiver has no memory for them: nothing is wrong with the way."""
+    if e.refused <= REFUSED_SHARE * e.retransmits:
+        return None
+    cure = Cure(
+        f"Let TCP have more memory on {e.called(e.receiver)} (net.ipv4.tcp_mem), or its socket a larger "
+        "receive buffer; or let the program there read faster."
+    )
+    came = f"{e.refused} times it had no room for what came"
+    says = sentence("data-refused", host=e.called(e.receiver), proof=came)
+    return Named("data-refused", e.receiver, says, cure, came)
 
 
 def reordering(e: Evidence, share: float) -> Named | None:
@@ -182,6 +202,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "losses": (
         black_hole,
         corruption,
+        refused,
         reordering,
         outages,
         policer,
@@ -191,7 +212,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         shallow_queue,
         any_loss,
     ),
-    "timeouts": (black_hole, no_sack, timeouts),
+    "timeouts": (black_hole, refused, no_sack, timeouts),
     "marks": (impatient_marks, marked),
 }
 """Limit → its rules, in order."""

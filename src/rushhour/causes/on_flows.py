@@ -186,6 +186,22 @@ LOSSES = (
         shown_by=("record", "measurements"),
     ),
     Cause(
+        "data-refused",
+        "socket",
+        "The receiving host throws away data that arrived: it has no memory for them",
+        f"{IP_SYSCTL}, tcp_mem, tcp_rmem; tcp_try_rmem_schedule(), tcp_prune_queue(), net/ipv4/tcp_input.c",
+        says="{host} throws away data that arrived, for want of memory: {proof}.",
+        leads_to=("timeouts", "losses", "random-loss"),
+        word="refused",
+        known_by=(
+            "data dropped by the receiver's kernel (RcvPruned, OfoPruned, TCPRcvQDrop, TCPBacklogDrop), for "
+            "a fifth of the retransmissions or more"
+        ),
+        helps="more memory for TCP or its socket, a program that reads faster",
+        certain=True,
+        shown_by=("record", "measurements"),
+    ),
+    Cause(
         "outages",
         "path",
         "The way is dead for a while, again and again",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rushhour.diagnosis import origins
-from rushhour.diagnosis.possible import bdp, wrong_checksums
+from rushhour.diagnosis.possible import bdp, refused, wrong_checksums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,6 +88,11 @@ class MeasuredFlow:
     def damaged(self) -> int:
         """Packets that came to the receiver with a wrong checksum."""
         return wrong_checksums(self.m)
+
+    @property
+    def refused(self) -> int:
+        """How often the receiver threw data away that had arrived, for want of memory."""
+        return refused(self.m)
 
     @property
     def asked(self) -> Mapping[str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rushhour.causes.evidence import REFUSED
 from rushhour.causes.thresholds import HELD_BACK, TRAIN_LOST
 
 if TYPE_CHECKING:
@@ -31,6 +32,12 @@ def wrong_checksums(m: Measured) -> int:
     """Packets that came to the receiving end with a wrong checksum, as its stack and its card counted."""
     risen = m.counters.get(m.receiver, {})
     return int(sum(value for name, value in risen.items() if name in WRONG or "crc" in name))
+
+
+def refused(m: Measured) -> int:
+    """How often the receiving end threw data away that had arrived, for want of memory."""
+    risen = m.counters.get(m.receiver, {})
+    return int(sum(risen.get(name, 0) for name in REFUSED))
 
 
 def bdp(m: Measured) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE
+from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE, REFUSED
 from rushhour.causes.thresholds import LASTING, WAITED, WAITED_S
 from rushhour.explain import holes, origins
 from rushhour.explain.traffic import Beside, beside
@@ -59,6 +59,7 @@ class RecordedFlow:
         moved: Payload that arrived.
         hole: The MTU of a switch that drops its full packets in silence.
         damaged: Packets that came to the receiver's node with a wrong checksum, of all flows.
+        refused: How often the receiver's node threw away data that had arrived, of all flows.
         waits: The wait in every queue, of data and of ACKs, the longest first.
         beside: What else crosses the bottleneck and is no lasting TCP flow.
         wire_loss: Share of data packets lost on the wires, without SYNs; `ack_loss` of ACKs.
@@ -117,6 +118,7 @@ class RecordedFlow:
     own: Mapping[str, frozenset[str]] = field(default_factory=dict)
     moved: int = 0
     damaged: int = 0
+    refused: int = 0
     hole: int | None = None
 
     def called(self, host: str) -> str:
@@ -259,7 +261,8 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         group=flow.group,
         own=keys.own_sysctls(record.manifest.scenario.resolved),
         moved=flow.outcome.bytes_received or 0,
-        damaged=_damaged(record, planned.to),
+        damaged=_risen(record, planned.to, "Tcp.InCsumErrors"),
+        refused=_risen(record, planned.to, *REFUSED),
         hole=holes.hole(record, flow),
     )
 
@@ -283,9 +286,10 @@ def _policed_too(record: Record, flow: Flow, policers: Sequence[End]) -> tuple[s
     return tuple(other.group for other in others if tight is not None and tight.end in other.crossed)
 
 
-def _damaged(record: Record, node: str) -> int:
-    """By how much TCP's counter of wrong checksums rose at a node."""
-    return record.result.counters.get(node, {}).get("Tcp.InCsumErrors", 0)
+def _risen(record: Record, node: str, *counters: str) -> int:
+    """By how much these counters of the stack rose at a node, together."""
+    found = record.result.counters.get(node, {})
+    return sum(found.get(counter, 0) for counter in counters)
 
 
 def _algorithm(record: Record, flow: Flow) -> str:
