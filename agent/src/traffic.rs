@@ -325,9 +325,8 @@ impl Running {
         self.halt();
         let Some(mut ends) = self.outcomes.wait() else {
             let message = "a flow's thread did not end after its sockets were shut down";
-            return Err(
-                Error::new("flow", message).hint("This is a fault of the agent: please report the scenario")
-            );
+            return Err(Error::new("flow", message)
+                .hint("MPTCP of Linux 5.10 does so; elsewhere please report the scenario"));
         };
         self.tables.flush()?;
         let end = |id| ends.remove(&id).unwrap_or(FlowEnd { id, ..FlowEnd::default() });
