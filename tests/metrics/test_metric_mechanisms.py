@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from builders import found
 
+from rushhour.metrics.value import SAMPLED
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -83,6 +85,17 @@ def test_what_did_not_happen_is_undefined(tmp_path: Path) -> None:
     assert found(record, "retransmit_first_ms") == {"flow:long": None}
     assert found(record, "window_reductions") == {"flow:long": 0}
     assert found(record, "recovery_time_ms") == {"flow:long": 0}
+
+
+@pytest.mark.parametrize("metric", ["window_reductions", "cwnd_decrease_ratio", "recovery_time_ms"])
+def test_what_only_samples_show_says_so(tmp_path: Path, metric: str) -> None:
+    acks = probe([20, 40, 60, 80], [10, 20, 20, 10], [INFINITE, INFINITE, 10, 10], [0, 10, 20, 30])
+    samples = make.tcp_info([10 * MS, 50 * MS, 70 * MS], ca_state=[OPEN, RECOVERY, OPEN], snd_mss=MSS)
+    notes = {}
+    for name, tables in (("old", {}), ("new", {"tcp_cong_state_set": states([45, 65], [RECOVERY, OPEN])})):
+        record = make.record(tmp_path / name, {"tcp_probe": acks, "tcp_info": samples, **tables})
+        (notes[name],) = [value.note for value in record.metrics() if value.metric == metric and value.value]
+    assert notes == {"old": SAMPLED, "new": None}
 
 
 def test_a_repair_that_lasts_lasts_to_the_end(tmp_path: Path) -> None:

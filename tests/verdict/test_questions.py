@@ -3,7 +3,9 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
-from rushhour.metrics.value import MetricValue
+import pytest
+
+from rushhour.metrics.value import NO_EVENT, SAMPLED, MetricValue
 from rushhour.verdict import cell
 from rushhour.verdict.compared import compared, questions
 from rushhour.verdict.rule import Rule
@@ -29,6 +31,18 @@ def test_without_a_word_the_metric_s_own_side_holds() -> None:
     for judge, better in (({"metric": "loss"}, "lower"), ({"metric": "loss", "better": "none"}, "none")):
         (found,) = compared(asked(judge), {1: trial}, {1: trial}, Rule())
         assert found.better == better
+
+
+@pytest.mark.parametrize(("old", "new"), [((None, NO_EVENT), (100.0, None)), ((3.0, SAMPLED), (5.0, None))])
+def test_what_one_kernel_has_no_event_for_is_not_held_against_it(old: Any, new: Any) -> None:
+    def trial(value: float | None, note: str | None) -> Any:
+        values = [MetricValue("window_reductions", "flow:long", value, "events", note)]
+        return SimpleNamespace(usable=True, info_length=200, values=lambda _: values)
+
+    judge = {"metric": "window_reductions"}
+    for one, other in ((old, new), (new, old), (new, new), (old, old)):
+        (what,) = compared(asked(judge), {1: trial(*one)}, {1: trial(*other)}, Rule())
+        assert what.unread == (one != other)
 
 
 def test_a_reason_names_by_what_users_lose_before_what_departs() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rushhour.metrics.value import Found, Metric, of_flow
+from rushhour.metrics.value import SAMPLED, Found, Metric, of_flow
 from rushhour.record.decode import unwrap32
 from rushhour.series.readings import NO_SSTHRESH
 from rushhour.traffic import kinds
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rushhour.record.record import Record
 
 _NO_ACK = "no ACK of data reached the sender, or ACKs were not recorded"
+_EVENT = "tcp_cong_state_set"
 _OPEN, _CWR = 0, 2  # TCP_CA_Open and TCP_CA_CWR of <linux/tcp.h>
 _ROUND_TRIPS = 2  # in less than so many there is no growth per round trip
 
@@ -74,13 +75,18 @@ def changes(record: Record, flow: Flow) -> tuple[NDArray[np.int64], NDArray[np.i
 
     Without the event (before Linux 5.16) as the samples of tcp_info show it.
     """
-    if not record.has("tcp_cong_state_set"):
+    if not record.has(_EVENT):
         t_ns, info = record.tcp_info(flow.id)
         sampled = info["ca_state"].astype(np.int64) if len(info) else np.zeros(0, np.int64)
         changed = np.flatnonzero(np.diff(np.concatenate([[_OPEN], sampled])))
         return t_ns[changed], sampled[changed]
-    rows = record.table("tcp_cong_state_set", flow=flow.id)
+    rows = record.table(_EVENT, flow=flow.id)
     return rows["t_ns"].astype(np.int64), rows["cong_state"].astype(np.int64)
+
+
+def sampled(record: Record) -> str | None:
+    """What a value says that is made of such changes: that only samples show them; None where events do."""
+    return None if record.has(_EVENT) else SAMPLED
 
 
 def reductions(record: Record, flow: Flow) -> NDArray[np.int64]:
@@ -171,8 +177,8 @@ def _before_the_first_ack(record: Record, flow: Flow) -> float | None:
 
 def _reductions(record: Record) -> Iterator[Found]:
     for flow in record.flows(*kinds.ONE_CONNECTION):
-        if record.has("tcp_cong_state_set") or record.has("tcp_info"):
-            yield Found(of_flow(flow), float(len(reductions(record, flow))))
+        if record.has(_EVENT) or record.has("tcp_info"):
+            yield Found(of_flow(flow), float(len(reductions(record, flow))), sampled(record))
 
 
 def _known(record: Record) -> list[tuple[str, Acks | None, NDArray[np.int64]]]:
@@ -181,12 +187,19 @@ def _known(record: Record) -> list[tuple[str, Acks | None, NDArray[np.int64]]]:
 
 
 def _metric(
-    name: str, unit: str, definition: str, of: Callable[[Acks, Any], float | None], missing: str
+    name: str,
+    unit: str,
+    definition: str,
+    of: Callable[[Acks, Any], float | None],
+    missing: str,
+    *,
+    states: bool,
 ) -> Metric:
     def function(record: Record) -> Iterator[Found]:
+        rough = record.once(sampled) if states else None
         for scope, known, reduced in record.once(_known):
             value = None if known is None else of(known, reduced)
-            yield Found(scope, value, None if value is not None else missing if known else _NO_ACK)
+            yield Found(scope, value, rough if value is not None else missing if known else _NO_ACK)
 
     return Metric(name, unit, "none", ("flow",), definition, function)
 
@@ -212,6 +225,7 @@ METRICS = [
         "round trip (RFC 5681, section 3.1).",
         _slow_start_growth,
         "slow start saw one ACK at most",
+        states=False,
     ),
     _metric(
         "slow_start_exit_segments",
@@ -219,6 +233,7 @@ METRICS = [
         "The window as slow start first ended: at the last ACK before there was a threshold.",
         _exit,
         _NO_END,
+        states=False,
     ),
     _metric(
         "slow_start_exit_ms",
@@ -226,6 +241,7 @@ METRICS = [
         "From the first ACK of data to the last in the first slow start.",
         _exit_time,
         _NO_END,
+        states=False,
     ),
     _metric(
         "avoidance_growth_segments",
@@ -234,6 +250,7 @@ METRICS = [
         "avoidance (state Open, window not below its threshold). Reno's is 1.",
         _avoidance,
         f"congestion avoidance lasted less than {_ROUND_TRIPS} round trips",
+        states=True,
     ),
     _metric(
         "cwnd_decrease_ratio",
@@ -242,6 +259,7 @@ METRICS = [
         "5681), 0.7 of CUBIC (RFC 9438).",
         _decrease,
         _NO_REDUCTION,
+        states=True,
     ),
     _metric(
         "cwnd_after_reduction_segments",
@@ -250,6 +268,7 @@ METRICS = [
         "Proportional rate reduction brings it to the threshold (RFC 6937).",
         _after,
         _NO_REDUCTION,
+        states=True,
     ),
     Metric(
         "window_reductions",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.metrics.growth import changes
+from rushhour.metrics.growth import changes, sampled
 from rushhour.metrics.tcp import last
 from rushhour.metrics.value import Found, Metric, of_flow, ratio
 from rushhour.series.readings import CA_RECOVERY
@@ -63,7 +63,7 @@ def _repairing(record: Record) -> Iterator[Found]:
         t_ns, state = changes(record, flow)
         done = max(record.context.duration_ns, int(t_ns[-1]) if len(t_ns) else 0)
         held = np.diff(np.concatenate([t_ns, [done]]))
-        yield Found(of_flow(flow), float(held[state >= CA_RECOVERY].sum()) / 1e6)
+        yield Found(of_flow(flow), float(held[state >= CA_RECOVERY].sum()) / 1e6, sampled(record))
 
 
 METRICS = [

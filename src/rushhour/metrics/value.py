@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 TOTAL = "total"
 NO_READING = "the kernel gave no such reading"
 """Why a metric is undefined where the kernel does not tell what it needs, or told nothing of that flow."""
+NO_EVENT = "the kernel has no event that tells it"
+SAMPLED = "by samples of tcp_info: the kernel has no event that tells it"
+"""Why a value is rough, and cannot be held against one of another kernel that has the event."""
 
 Better = Literal["higher", "lower", "none"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from rushhour.metrics.catalog import METRICS
-from rushhour.metrics.value import NO_READING, TOTAL, MetricValue, at_flow
+from rushhour.metrics.value import NO_EVENT, NO_READING, SAMPLED, TOTAL, MetricValue, at_flow
 from rushhour.quantities.factors import matches
 from rushhour.quantities.measures import Tolerance
 from rushhour.quantities.units import UnitError
@@ -180,12 +180,21 @@ def _compared(
         {seed: None if value is None else value.value for seed, value in base.items()},
         {seed: None if value is None else value.value for seed, value in candidate.items()},
         next((note for note in notes if note), None),
+        unread=_by_other_means(base.values(), candidate.values()),
         within=question.within,
     )
 
 
+def _by_other_means(*sides: Iterable[MetricValue | None]) -> bool:
+    """Whether one kernel alone lacks the event that tells the quantity: it has none there, or by samples."""
+    notes = ({value.note for value in side if value is not None} for side in sides)
+    return len({bool(found & {SAMPLED, NO_EVENT}) for found in notes}) > 1
+
+
 def _read(entry: Compared, base: Mapping[int, Trial], candidate: Mapping[int, Trial]) -> Compared:
     """The quantity, told to be unread where the side without a value has the shorter `struct tcp_info`."""
+    if entry.unread:
+        return entry
     lost = [before and not after for before, after in defined(entry) if before != after]
     if not lost or len(set(lost)) > 1:
         return entry
