@@ -87,14 +87,18 @@ def test_what_did_not_happen_is_undefined(tmp_path: Path) -> None:
     assert found(record, "recovery_time_ms") == {"flow:long": 0}
 
 
-@pytest.mark.parametrize("metric", ["window_reductions", "cwnd_decrease_ratio", "recovery_time_ms"])
+@pytest.mark.parametrize(
+    "metric", ["window_reductions", "cwnd_decrease_ratio", "recovery_time_ms", "limited_losses_pct"]
+)
 def test_what_only_samples_show_says_so(tmp_path: Path, metric: str) -> None:
     acks = probe([20, 40, 60, 80], [10, 20, 20, 10], [INFINITE, INFINITE, 10, 10], [0, 10, 20, 30])
     samples = make.tcp_info([10 * MS, 50 * MS, 70 * MS], ca_state=[OPEN, RECOVERY, OPEN], snd_mss=MSS)
     notes = {}
     for name, tables in (("old", {}), ("new", {"tcp_cong_state_set": states([45, 65], [RECOVERY, OPEN])})):
         record = make.record(tmp_path / name, {"tcp_probe": acks, "tcp_info": samples, **tables})
-        (notes[name],) = [value.note for value in record.metrics() if value.metric == metric and value.value]
+        (value,) = [value for value in record.metrics() if value.metric == metric]
+        assert value.value is not None
+        notes[name] = value.note
     assert notes == {"old": SAMPLED, "new": None}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rushhour.metrics.growth import sampled
 from rushhour.metrics.tcp import last
 from rushhour.metrics.value import Found, Metric, of_flow
 from rushhour.series.timeline import LIMITS, timelines
@@ -58,10 +59,10 @@ def _share(limit: str) -> Callable[[Record], Iterator[Found]]:
 
 def _held(limit: str) -> Callable[[Record], Iterator[Found]]:
     def function(record: Record) -> Iterator[Found]:
-        known = record.once(timelines)
+        known, rough = record.once(timelines), record.once(sampled)
         for flow in record.flows(*kinds.TCP_STREAMS):
             if flow.id in known:
-                yield Found(of_flow(flow), 100 * known[flow.id].shares.get(limit, 0.0))
+                yield Found(of_flow(flow), 100 * known[flow.id].shares.get(limit, 0.0), rough)
             else:
                 yield Found(of_flow(flow), None, "no tcp_info of the sender while it was connected")
 
