@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import builders as make
 import pytest
 
-from rushhour.metrics.value import MetricValue
+from rushhour.metrics.value import SAMPLED, MetricValue
 from rushhour.summary.expectations import check, judge
 
 if TYPE_CHECKING:
@@ -50,6 +50,12 @@ def test_bounds(expect: dict[str, Any], *, holds: bool) -> None:
 
 def test_without_a_total_every_scope_must_hold() -> None:
     assert verdicts(metric="srtt_p95_us", max=30_000) == [("flow:a", True), ("flow:b", False)]
+
+
+def test_what_is_rough_says_so_where_it_is_judged() -> None:
+    rough = [MetricValue("window_reductions", "flow:a", 3, "events", SAMPLED)]
+    (verdict,) = judge([{"metric": "window_reductions", "equals": 1}], rough, {})
+    assert verdict.message == f"window_reductions of flow:a is 3 events ({SAMPLED}); expected = 1"
 
 
 def test_of_several_flows_each_must_hold() -> None:

@@ -103,14 +103,15 @@ def _judge(expect: Mapping[str, object], values: Sequence[MetricValue]) -> Itera
 
 def _held(expect: Mapping[str, object], value: MetricValue, wanted: str) -> Verdict:
     unit = "" if value.unit in ("", "1") else f" {value.unit}"
-    found = f"undefined ({value.note})" if value.value is None else f"{value.value:.6g}{unit}"
+    found = "undefined" if value.value is None else f"{value.value:.6g}{unit}"
+    why = f" ({value.note})" if value.note or value.value is None else ""
     return Verdict(
         value.metric,
         value.scope,
         ok=value.value is not None and bool(_holds(expect, value.value)),
         value=value.value,
         wanted=wanted,
-        message=f"{value.metric} of {value.scope} is {found}; expected {wanted}",
+        message=f"{value.metric} of {value.scope} is {found}{why}; expected {wanted}",
     )
 
 
