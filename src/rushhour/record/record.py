@@ -16,6 +16,7 @@ from rushhour.errors import RecordError
 from rushhour.extras import need
 from rushhour.metrics.value import MetricValue
 from rushhour.record import brought, counts, decode, found, iperf3, output
+from rushhour.record.arrived import complete
 from rushhour.record.context import Context, Flow, read_context
 from rushhour.record.document import read
 from rushhour.record.json_file import AGAIN, read_json
@@ -167,7 +168,7 @@ class Record:
     @cached_property
     def context(self) -> Context:
         """What the plan means and what became of each flow, typed."""
-        return read_context(self.manifest.context, self.plan, self.result, str(self.path))
+        return complete(self, read_context(self.manifest.context, self.plan, self.result, str(self.path)))
 
     @property
     def counts(self) -> Mapping[str, bytes] | None:
