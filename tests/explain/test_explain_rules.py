@@ -169,6 +169,18 @@ def test_a_lost_syn_is_the_handshakes() -> None:
     assert [one.says.count("bulk reached 20 Mbit/s of 100 Mbit/s.") for one in (first, second)] == [1, 0]
 
 
+def test_a_syn_that_only_had_far_to_go_was_not_lost() -> None:
+    shares = {"handshake": 0.9, "slow_start": 0.1}
+    far = replace(FLOW, shares=shares, handshake_s=2.01, base_rtt_s=2.01, syns=1, length_s=0.35)
+    first, second = findings(far)
+    assert "the round trip of 2.01 s is longer than the first timeout of a SYN, 1 s" in first.says
+    assert first.remedy is not None
+    assert "Repair the link" not in first.remedy.advice
+    assert "A lost SYN" not in second.says
+    (lost, *_) = findings(replace(far, handshake_s=5.01, syns=3))
+    assert "sent again 3 times" in lost.says
+
+
 def test_a_queue_that_is_too_quick_for_the_path_gets_an_interval_that_fits() -> None:
     quick = replace(
         FLOW, shares={"losses": 1.0}, base_rtt_s=0.3, queue="codel ecn", queue_key="topology.queue",

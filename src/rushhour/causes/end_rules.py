@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import DELAY_BASED, OPTION_WSCALE, Cure, Named, Setting
 from rushhour.causes.telling import by_shown, held, said, told
-from rushhour.causes.thresholds import LEAST_RMEM, LEAST_WMEM, MARGIN, UNSCALED
+from rushhour.causes.thresholds import LEAST_RMEM, LEAST_WMEM, MARGIN, SYN_S, UNSCALED
 from rushhour.quantities.short import rate, rounded_up, size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rushhour.causes.evidence import Evidence
+    from rushhour.causes.evidence import Evidence, Shown
     from rushhour.causes.telling import Rule
 
 
@@ -206,10 +206,13 @@ def small_window(e: Evidence, share: float) -> Named:
 def handshake(e: Evidence, share: float) -> Named | None:
     """Opening the connection took a good part of the time."""
     kept = "Keep connections open and use them again"
-    advice = f"{kept}, or send data with the SYN (TCP Fast Open)."
-    if e.syns:
-        advice = f"Repair the link; a SYN has nothing to measure its timeout by. {kept}."
-    return by_shown(e, "handshake", share, Cure(advice))
+
+    def cure(shown: Shown) -> Cure:
+        if e.syns > shown.idle_s / SYN_S:
+            return Cure(f"Repair the link; a SYN has nothing to measure its timeout by. {kept}.")
+        return Cure(f"{kept}, or send data with the SYN (TCP Fast Open).")
+
+    return by_shown(e, "handshake", share, cure)
 
 
 def slow_start(e: Evidence, share: float) -> Named | None:
