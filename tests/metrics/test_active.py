@@ -38,3 +38,10 @@ def test_without_samples_the_sender_s_end_is_what_is_known(tmp_path: Path) -> No
     ends = [make.outcome(0, sender_done_ns=100 * MS, **CUT)]
     record = make.record(tmp_path / "run", {"tcp_info": make.tcp_info([100 * MS])}, outcomes=ends)
     assert found(record, "goodput_bps")["flow:long"] == pytest.approx(100_000 * 8 / 0.100)
+
+
+def test_a_datagram_is_under_way_when_its_sender_is_done(tmp_path: Path) -> None:
+    sent = make.rows(make.UDP, seq=[0, 1], tx_ns=[0, 1000], rx_ns=[20 * MS, 25 * MS])
+    ends = [make.outcome(0, sender_done_ns=2000, receiver_done_ns=None, bytes_received=2000)]
+    record = make.record(tmp_path / "run", {"udp": sent}, flows=[make.flow(kind="udp")], outcomes=ends)
+    assert found(record, "goodput_bps")["flow:long"] == pytest.approx(2000 * 8 / 0.025)

@@ -37,10 +37,10 @@ its unit; without one it is a count or a fraction. Braces stand for statistics, 
 `mean`, `p50` (median), `p95`, `p99` (percentiles), `max`. The arrow is the better side (↑ higher, ↓ lower).
 
 Times and counters count from the start of the experiment. A flow is **active** from its connection to the
-last byte that arrived; where its receiver never came to its end, to the end of its sender or the last data
-that a sample knows of (`tcpi_last_data_recv`), whichever is later. **After the warm-up**: later than the
-scenario's `warmup`. Windows are cut to readings; nothing is interpolated. `tcpi_` fields are
-those of the last sample, unless said otherwise.
+last byte that arrived; where its receiver never comes to an end, as of datagrams, to the end of its sender
+or the last data known to have arrived, whichever is later. **After the warm-up**: later than the scenario's
+`warmup`. Windows are cut to readings; nothing is interpolated. `tcpi_` fields are those of the last sample,
+unless said otherwise.
 
 ## Metrics
 
