@@ -283,6 +283,18 @@ def test_a_foreign_document_is_refused(tmp_path: Path) -> None:
             render({"format": "rushhour-verdict/9"})
 
 
+def test_an_expectation_that_only_the_candidate_keeps_is_told(tmp_path: Path) -> None:
+    mended = {"text": "loss of flow:stream = 0", "base": False, "candidate": True}
+    kept = {"text": "marks of total = 0", "base": True, "candidate": True}
+    whole = document([cell(0, expectations=[mended, kept]), cell(1, metrics=[])])
+    screen = " ".join(printed(whole).split())
+    assert "mends loss of flow:stream = 0, which the base does not keep" in screen
+    assert "1 cell keeps what the scenario expects and the base does not" in screen
+    assert "* mended: loss of flow:stream = 0" in markdown(whole)
+    assert "Mended: loss of flow:stream = 0" in html(whole, tmp_path)
+    assert "marks of total" not in screen
+
+
 def test_cells_are_told_by_what_needs_a_person_first() -> None:
     """A law that broke, then a metric with a better side, then a departure; each by its size."""
     broken = [{"text": "utilization of total at least 0.9", "base": True, "candidate": False}]

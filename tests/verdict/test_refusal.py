@@ -250,6 +250,15 @@ def test_a_law_that_the_base_breaks_too_is_no_news(tmp_path: Path) -> None:
     assert "the base itself does not keep" in verdict.cells[0].warnings[0]
 
 
+def test_a_law_that_the_candidate_alone_keeps_is_no_warning(tmp_path: Path) -> None:
+    base = recorded(tmp_path / "base", {"cubic": [80.0, 80.1, 80.0, 80.1]}, resolved=EXPECT)
+    after = recorded(tmp_path / "candidate", {"cubic": [90.0, 90.1, 90.2, 90.1]}, resolved=EXPECT)
+    (cell,) = judge(side(base), side(after)).cells
+    assert cell.verdict == "better"
+    assert not cell.warnings
+    assert cell.document().mended == ["goodput_bps of total ≥ 85000000"]
+
+
 REAL: Any = {"lab": "netns"}
 
 

@@ -96,6 +96,11 @@ class JudgedExpectation(Document):
         """Whether the base kept it and the candidate did not."""
         return self.base is True and self.candidate is False
 
+    @property
+    def mended(self) -> bool:
+        """Whether the candidate keeps it and the base did not."""
+        return self.base is False and self.candidate is True
+
 
 class EarlierDifference(Document):
     """A difference that came first, and is less than a decision; `event` is its number in its stream."""
@@ -165,6 +170,11 @@ class ComparedCell(Document):
     def broken(self) -> list[str]:
         """The expectations that the base kept and the candidate did not."""
         return [one.text for one in self.expectations if one.broken]
+
+    @property
+    def mended(self) -> list[str]:
+        """The expectations that the base broke and the candidate keeps."""
+        return [one.text for one in self.expectations if one.mended]
 
 
 class MissingCell(Document):

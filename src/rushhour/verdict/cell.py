@@ -257,9 +257,17 @@ def _warnings(found: Examined, metrics: Sequence[Judged]) -> list[str]:
         for name, trials in (("the base", found.base), ("the candidate", found.candidate))
         if (count := sum(trial.usable for trial in trials.values())) < len(trials)
     ]
-    already = [entry.text for entry in found.expected if entry.base and not all(entry.base.values())]
+    already = [
+        entry.text
+        for entry in found.expected
+        if entry.base and not all(entry.base.values()) and not _mended(entry)
+    ]
     fewer += [entry.reason for entry in metrics if entry.what.unread]
     return fewer + ([f"the base itself does not keep {words.listed(already)}"] if already else [])
+
+
+def _mended(entry: Expected) -> bool:
+    return bool(entry.candidate) and all(entry.candidate.values())
 
 
 def _telling(metrics: Iterable[Judged]) -> list[Judged]:

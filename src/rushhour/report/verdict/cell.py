@@ -94,6 +94,7 @@ class Cell:
     seeds: int
     metrics: Sequence[Metric]
     broken: Sequence[str]
+    mended: Sequence[str]
     failures: Sequence[tuple[str, str]]
     warnings: Sequence[str]
     divergence: DivergenceFile | None
@@ -153,6 +154,7 @@ def told_cell(number: int, cell: ComparedCell, areas: Mapping[str, str], documen
         len(cell.seeds),
         metrics,
         cell.broken,
+        cell.mended,
         list(_failures(cell)),
         cell.warnings,
         cell.divergence,

@@ -49,6 +49,11 @@ def terminal(document: Mapping[str, object]) -> RenderableType:
         parts += [Text(), _table(whole)]
     if whole.groups:
         parts += [Text(), *_groups(whole)]
+    mended = sum(bool(cell.mended) for cell in whole.cells)
+    if mended:
+        keeps = "keeps" if mended == 1 else "keep"
+        told_of = f"{plural(mended, 'cell')} {keeps} what the scenario expects and the base does not"
+        parts += [Text(), Text(told_of, "green")]
     if whole.changes:
         parts += [Text(), *_changes(whole)]
     told = [cell for cell in whole.cells if cell.verdict in ("worse", "better")] or whole.cells
@@ -99,6 +104,8 @@ def _cell(cell: Cell) -> Iterator[RenderableType]:
     yield Text.assemble((cell.verdict, SHOWN[cell.verdict].colour), " ", (cell.name, "bold"))
     if cell.guards:
         yield _indented(Text.assemble(("guards  ", "dim"), cell.guards))
+    for text in cell.mended:
+        yield _indented(Text.assemble(("mends   ", "green"), f"{text}, which the base does not keep"))
     for change in cell.known:
         yield _indented(Text.assemble(("known   ", "dim"), change.name))
     for which, words in cell.failures:

@@ -90,7 +90,8 @@ def _cell(cell: Cell) -> Iterator[str]:
     yield from (f"* known change: {said(change.name)}. {said(change.why)}" for change in cell.known)
     yield from [""] if cell.known else []
     yield from (f"* broken: {said(text)}" for text in cell.broken)
-    yield from [""] if cell.broken else []
+    yield from (f"* mended: {said(text)}, which the base does not keep" for text in cell.mended)
+    yield from [""] if cell.broken or cell.mended else []
     for which, words in cell.failures:
         yield from (f"The {said(which)}:", "", "```", words.replace("`", "'"), "```", "")
     if cell.divergence:
