@@ -100,7 +100,9 @@ def lab_of(about: Mapping[str, Any], needs: Mapping[str, Any]) -> UmlLab:
     """
     known = {digest: _tool(digest, tool) for digest, tool in needs["tools"].items()}
     limits = Limits(*about["limits"])
-    return uml.UmlLab(limits, given=agent.of(blobs.place(about["agent"])), find=known.__getitem__)
+    given = agent.of(blobs.place(about["agent"]))
+    # Its records are sent away and removed as soon as they are sealed.
+    return uml.UmlLab(limits, given=given, find=known.__getitem__, durable=False)
 
 
 def put_together(one: Mapping[str, Any], needs: Mapping[str, Any]) -> Job:

@@ -45,8 +45,8 @@ class Facts:
     warnings: tuple[str, ...]
 
 
-def seal_run(folder: Path, destination: Path, job: Job, facts: Facts) -> Path:
-    """Make the folder of a finished run a record at `destination`."""
+def seal_run(folder: Path, destination: Path, job: Job, facts: Facts, *, durable: bool = True) -> Path:
+    """Make the folder of a finished run a record at `destination`; `durable` as of `seal`."""
     manifest = _manifest(job, facts, _result(folder / "result.json"))
     sums = sums_of(folder)
     # In real time no two are equal.
@@ -56,7 +56,7 @@ def seal_run(folder: Path, destination: Path, job: Job, facts: Facts) -> Path:
     for path in folder.rglob("*"):
         if path.is_file() and not path.is_symlink():
             path.chmod(0o444 & ~mask)
-    return seal(folder, manifest, destination, sums)
+    return seal(folder, manifest, destination, sums, durable=durable)
 
 
 def may_serve(known: Path, job: Job) -> bool:

@@ -57,6 +57,7 @@ class UmlLab:
         given: agent.Agent | None = None,
         find: Callable[[str], tools.Tool] = programs.find,
         terminal: Terminal | None = None,
+        durable: bool = True,
     ) -> None:
         """A lab on this machine.
 
@@ -66,6 +67,8 @@ class UmlLab:
             find: Finds a program for guests by its name. What it was when it was first asked for, it stays
                 for this lab: all runs of a sweep have the same.
             terminal: At which a person sits: the last program has it, and runs are like no other.
+            durable: Whether records are on the disk when a run ends: those that are taken away at once need
+                not be.
 
         Raises:
             LabError: this is no machine for virtual kernels, or there is no agent.
@@ -74,6 +77,7 @@ class UmlLab:
         self.limits = told_limits(limits or Limits())
         self.agent = given or agent.find()
         self.terminal = terminal
+        self._durable = durable
         self._find = find
         self._found: dict[str, tools.Tool] = {}
         self._finding = Lock()
@@ -111,7 +115,7 @@ class UmlLab:
                 programs = {tool.name: tool.identity() for tool in needed}
                 warnings = (*ending.warnings, *([NOTE] if self.terminal is not None else []))
                 facts = Facts(self.key(job), self.name, about, programs, host(), ending.elapsed_s, warnings)
-                return seal_run(sandbox.out, destination, job, facts)
+                return seal_run(sandbox.out, destination, job, facts, durable=self._durable)
         except OSError as error:
             raise unwritten(error, destination) from error
 

@@ -101,11 +101,14 @@ def seal(
     manifest: Mapping[str, object],
     destination: Path | None = None,
     sums: Mapping[str, str] | None = None,
+    *,
+    durable: bool = True,
 ) -> Path:
     """Add checksums of every file, write the manifest, make it durable, rename the folder to `destination`.
 
     Without `destination` the folder keeps its name. A record that is already there is replaced. `sums` are
-    the checksums (`sums_of`), where they are known already.
+    the checksums (`sums_of`), where they are known already. One that is not `durable` is as whole for whoever
+    reads it; a power cut may take it.
 
     Returns:
         The folder of the record.
@@ -115,13 +118,16 @@ def seal(
     """
     try:
         whole = sealed({**manifest, "format": FORMAT, "files": sums or sums_of(folder)})
-        sync_all(_files(folder))
+        files = _files(folder)
+        if durable:
+            sync_all(files)
         if destination is None:
             write_json(folder / MANIFEST, whole)
         else:
-            write_unseen(folder / MANIFEST, whole)
-        sync(folder)
-        return folder if destination is None else _rename(folder, destination)
+            write_unseen(folder / MANIFEST, whole, durable=durable)
+        if durable:
+            sync(folder)
+        return folder if destination is None else _rename(folder, destination, durable=durable)
     except OSError as error:
         raise _cannot("seal the record", folder, error) from error
 
@@ -150,8 +156,8 @@ def write_json(path: Path, value: Mapping[str, object]) -> None:
     rooms.put(path, b"".join(_pieces(value)), durable=True)
 
 
-def write_unseen(path: Path, value: Mapping[str, object]) -> None:
-    """Write JSON durably into a folder that nobody looks into yet: it need not appear at once.
+def write_unseen(path: Path, value: Mapping[str, object], *, durable: bool = True) -> None:
+    """Write JSON into a folder that nobody looks into yet: it need not appear at once.
 
     Raises:
         OSError: it cannot be written, or something is there.
@@ -159,7 +165,8 @@ def write_unseen(path: Path, value: Mapping[str, object]) -> None:
     with path.open("xb") as file:
         file.writelines(_pieces(value))
         file.flush()
-        os.fsync(file.fileno())
+        if durable:
+            os.fsync(file.fileno())
 
 
 def _pieces(value: Mapping[str, object]) -> Iterator[bytes]:
@@ -170,11 +177,12 @@ def _pieces(value: Mapping[str, object]) -> Iterator[bytes]:
     yield b"\n"
 
 
-def _rename(folder: Path, destination: Path) -> Path:
+def _rename(folder: Path, destination: Path, *, durable: bool) -> Path:
     destination.parent.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o777 & ~rooms.umask())
     rooms.take_place(folder, destination)
-    sync(destination.parent)
+    if durable:
+        sync(destination.parent)
     return destination
 
 
