@@ -68,6 +68,16 @@ def slow(seconds: float) -> None:
     _stub(lambda *_: time.sleep(seconds))
 
 
+def waits(file: str) -> None:
+    """Makes none as long as this file is there."""
+
+    def wait(*_: object) -> None:
+        while os.path.exists(file):  # noqa: PTH110 - a worker is told a text
+            time.sleep(0.05)
+
+    _stub(wait)
+
+
 def lies(after: int) -> None:
     """Gives other bytes, after so many that are right."""
     _stub(lambda *_: None)

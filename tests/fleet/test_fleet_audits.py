@@ -22,6 +22,9 @@ class Office:
     def deliver(self, landed: Landed) -> None:
         self.delivered.append(landed)
 
+    def others(self, but: set[str]) -> bool:
+        return bool(self.members.keys() - but)
+
     def again(self, item: Item) -> None:
         self.wanted.append(item)
 

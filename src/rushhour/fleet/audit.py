@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.errors import FleetError, RushHourError
 from rushhour.fleet import landing, packing
-from rushhour.fleet.members import ASIDE, Gave, Item, Landed, Member
+from rushhour.fleet.members import Gave, Item, Landed, Member
 from rushhour.fleet.places import Places
 from rushhour.lab.base import Job
 from rushhour.record import kept
@@ -50,7 +50,7 @@ class Audits:
     def keeps(self, landed: Landed) -> bool:
         """Whether a record has to wait: for its own audit, or for that of its worker."""
         member, item = landed.member, landed.item
-        if self._share <= 0 or not self._others({member.address}):
+        if self._share <= 0 or not self._fleet.others({member.address}):
             return False
         if member.auditing and not member.audited:
             member.held.append(landed)
@@ -68,7 +68,7 @@ class Audits:
         """Give up audits for which there is nobody any more."""
         for audit in [*self._going]:
             copy = audit.copy
-            if copy is not None and not copy.done and not self._others(copy.avoid):
+            if copy is not None and not copy.done and not self._fleet.others(copy.avoid):
                 copy.done = True
                 self._nobody(audit)
 
@@ -78,9 +78,6 @@ class Audits:
             self._close(audit)
             self._fleet.runway.drop(audit.first)
             self._fleet.again(audit.first.item)
-
-    def _others(self, but: set[str]) -> bool:
-        return any(one.state != ASIDE and address not in but for address, one in self._fleet.members.items())
 
     def _copy(self, landed: Landed, avoid: set[str], judge: Callable[[Landed | None], None]) -> Item:
         of = landed.item
@@ -146,7 +143,7 @@ class Audits:
     def _third(self, audit: _Audit, second: Landed) -> None:
         audit.second = second
         avoid = {audit.first.member.address, second.member.address}
-        if self._others(avoid):
+        if self._fleet.others(avoid):
             audit.copy = self._copy(audit.first, avoid, partial(self._decide, audit))
         else:
             self._referee(audit)

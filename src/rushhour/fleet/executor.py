@@ -6,7 +6,7 @@ are pure, so each may be made again anywhere: after a loss, instead of by a liar
 
 from __future__ import annotations
 
-from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
+from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -14,10 +14,12 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Self
 
 from rushhour.errors import RushHourError
-from rushhour.fleet import faults, roll
+from rushhour.fleet import roll
 from rushhour.fleet.audit import Audits
+from rushhour.fleet.doubts import Doubts
 from rushhour.fleet.giving import GATHER_S, Giving
 from rushhour.fleet.landing import Runway
+from rushhour.fleet.meeting import Meeting
 from rushhour.fleet.members import ASIDE, READY, Item, Landed, Member, Task
 from rushhour.fleet.post import Post
 from rushhour.lab import clock
@@ -40,7 +42,10 @@ AUDIT = 0.01
 _ROLL_S = 1.0
 # Runs that are wanted at once for each that goes on, so that tasks can hold several; and at most.
 _AHEAD, _LEAST, _LARGEST = 64, 64, 2048
-_THREADS = 8
+# Threads for what is done here, and for what waits for workers.
+_THREADS, _WAITERS = 8, 64
+# So long what still goes on is waited for at the end: a scheduler may be there and not answer.
+_END_S = 2.0
 # So many workers went away while they made a run: it is the run.
 _LOSSES = 3
 
@@ -82,7 +87,10 @@ class Fleet:
         self._slots = sum(roll.first(self._post, address, tell).values())
         self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._hands = ThreadPoolExecutor(_THREADS, thread_name_prefix="fleet")
+        self._waiters = ThreadPoolExecutor(_WAITERS, thread_name_prefix="fleet-waits")
         self._giving = Giving(self, self._post)
+        self._meeting = Meeting(self, self._post)
+        self._doubts = Doubts(self)
         self._audits = Audits(self, audit)
         self.members: dict[str, Member] = {}
         self.kernels: dict[str, Tested] = {}
@@ -91,6 +99,7 @@ class Fleet:
         self._why = ""
         self.runway = Runway(wanted)
         self._unresolved: set[Future[Path]] = set()
+        self._doing: set[Future[None]] = set()
         self._lock = Lock()
         self._thread = Thread(target=self._work, name="fleet", daemon=True)
         self._thread.start()
@@ -103,8 +112,11 @@ class Fleet:
         """End all that goes on."""
         self.end(CancelledError("stopped"))
         self._inbox.put(None)
-        self._thread.join()
-        self._hands.shutdown(cancel_futures=True)
+        self._thread.join(_END_S)
+        self._post.forget()
+        for pool in (self._hands, self._waiters):
+            pool.shutdown(wait=False, cancel_futures=True)
+        wait([*self._doing], _END_S)
         self.runway.close()
 
     @property
@@ -147,9 +159,12 @@ class Fleet:
         """Have the deciding thread do something."""
         self._inbox.put(what)
 
-    def aside(self, what: Callable[[], None]) -> None:
-        """Have another thread do something that takes time."""
-        self._hands.submit(self._guarded, what)
+    def aside(self, what: Callable[[], None], *, waits: bool = False) -> None:
+        """Have another thread do something that takes time; `waits`: because it waits for a worker."""
+        with suppress(RuntimeError):  # all is over
+            doing = (self._waiters if waits else self._hands).submit(self._guarded, what)
+            self._doing.add(doing)
+            doing.add_done_callback(self._doing.discard)
 
     def end(self, why: RushHourError) -> None:
         """Stop everything; each run that is not done has this error."""
@@ -199,6 +214,7 @@ class Fleet:
         if clock.monotonic() - self._rolled >= _ROLL_S or not self.members:
             self._rolled = clock.monotonic()
             self._call_the_roll()
+        self._doubts.go_on()
         self._audits.go_on()
         self.runway.settle()
         self._giving.give_out()
@@ -211,7 +227,8 @@ class Fleet:
         for address, slots in there.items():
             if address not in self.members:
                 member = self.members[address] = Member(address, slots)
-                self.aside(partial(self._meet, member))
+                self._meeting.greet(member)
+        self._meeting.look()
         self._slots = sum(one.slots for one in self.members.values() if one.state != ASIDE)
         if any(one.state != ASIDE for one in self.members.values()):
             self._seen = clock.monotonic()
@@ -219,21 +236,6 @@ class Fleet:
             patience_s = _ROLL_S if self.members else self._address.patience_s
             if clock.monotonic() - self._seen > patience_s:
                 self.end(roll.none_left(self._address.word, self._why))
-
-    def _meet(self, member: Member) -> None:
-        """Ask a new worker what it is."""
-        try:
-            name, reason = roll.examined(self._post, member, self.runway.wanted)
-        except Exception as error:  # noqa: BLE001 - it may be gone, or not know the question
-            name, reason = "", roll.refusal(error)
-        self.do(partial(self._met, member, name, reason))
-
-    def _met(self, member: Member, name: str, reason: str | None) -> None:
-        member.name = name
-        if reason is not None:
-            self.set_aside(member, reason)
-        elif member.state != ASIDE:
-            member.state = READY
 
     def set_aside(self, member: Member, reason: str) -> None:
         """Give a worker nothing more, and say why; what it had under way is made elsewhere."""
@@ -245,6 +247,7 @@ class Fleet:
         self._left(member)
 
     def _left(self, member: Member) -> None:
+        self._post.forget(member.address)
         member.doubt.clear()
         for landed in member.held:
             self.runway.drop(landed)
@@ -281,6 +284,7 @@ class Fleet:
         self.aside(partial(self._post.cancel, task.future))
 
     def _drop_all(self) -> None:
+        self._post.forget()
         self._giving.waiting.clear()
         futures = [task.future for one in self.members.values() for task in one.going]
         for one in self.members.values():
@@ -329,7 +333,7 @@ class Fleet:
             if "lacks" in header:
                 self.again(item)
             else:
-                self._failed(item, task.member, header["error"])
+                self._doubts.failed(item, task.member, header["error"])
         task.member.files -= set(header.get("lacks", ()))
 
     def _landed(self, task: Task, landed: list[tuple[Item, Landed | dict[str, Any], float]]) -> None:
@@ -343,29 +347,16 @@ class Fleet:
                 self._giving.took(took_s)
                 self._arrived(what)
             else:
-                self._failed(item, task.member, what)
+                self._doubts.failed(item, task.member, what)
 
-    def _failed(self, item: Item, member: Member, told: dict[str, Any]) -> None:
-        if item.done:
-            return
-        if faults.is_broken(told):
-            self.set_aside(member, roll.sentence(told))
-            self.again(item)
-            return
-        proven = item.image in member.proven and told["kind"] == "GuestError"
-        item.fails[member.address] = told
-        item.avoid.add(member.address)
-        others = any(one.state != ASIDE and one.address not in item.avoid for one in self.members.values())
-        if proven or not faults.is_doubtful(told) or not others:
-            self._absolve(item)  # wherever it was tried it failed: it is the run
-            self.fail(item, faults.error_of(told))
-            return
-        member.doubt.add(item)
-        self.again(item)
+    def others(self, but: set[str]) -> bool:
+        """Whether a run may be expected of other workers than these."""
+        return any(self._expects(one) for address, one in self.members.items() if address not in but)
 
-    def _absolve(self, item: Item) -> None:
-        for one in self.members.values() if item.fails else ():
-            one.doubt.discard(item)
+    def _expects(self, member: Member) -> bool:
+        if member.state == READY:
+            return not self._giving.is_silent(member)
+        return self._meeting.is_coming(member)
 
     def _arrived(self, landed: Landed) -> None:
         item, member = landed.item, landed.member
@@ -373,12 +364,7 @@ class Fleet:
             self.runway.drop(landed)
             return
         member.proven.add(item.image)
-        self._absolve(item)
-        # Another one has made what these could not.
-        for address, told in item.fails.items():
-            if address in self.members:
-                self.set_aside(self.members[address], roll.sentence(told))
-        item.fails.clear()
+        self._doubts.made(item)
         if item.judge is not None:
             item.done = True
             item.judge(landed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from concurrent.futures import CancelledError
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ _TASK_S, _MOST = 0.5, 32
 _TINY_S, GATHER_S = 0.05, 0.1
 # A run that takes so many times the usual, and so many seconds, is made by an idle worker, too.
 _SLOW, _SLOW_S = 4.0, 5.0
+# A worker of which so much more is missing, by the usual time and in seconds, may be frozen or cut off.
+_SILENT, _SILENT_S = 20.0, 15.0
 # How often it is looked for such runs: each time all that are under way are gone through.
 _HELP_S = 0.5
 
@@ -37,6 +40,13 @@ class Giving:
     def took(self, seconds: float) -> None:
         """A run took so long."""
         self._usual_s = seconds if self._usual_s is None else 0.9 * self._usual_s + 0.1 * seconds
+
+    def is_silent(self, member: Member) -> bool:
+        """Whether a worker has been given something so long ago that nothing may be expected of it."""
+        if self._usual_s is None or not member.going:
+            return False
+        now, usual_s = clock.monotonic(), _SILENT * self._usual_s
+        return any(now - task.begun > max(_SILENT_S, usual_s * len(task.items)) for task in member.going)
 
     def again(self, item: Item) -> None:
         """Have a run made once more, before others."""
@@ -101,7 +111,7 @@ class Giving:
         if lacks := items[0].files - member.files:
             self.waiting.extendleft(reversed(items))
             member.busy = True
-            self._fleet.aside(partial(self._equip, member, lacks))
+            self._fleet.aside(partial(self._equip, member, lacks), waits=True)
             return False
         self._begin(member, items)
         return True
@@ -121,7 +131,9 @@ class Giving:
     def _equip(self, member: Member, lacks: frozenset[str]) -> None:
         try:
             reason = self._post.equip(member.address, lacks)
-        except Exception as error:  # noqa: BLE001 - as of `_meet`
+        except CancelledError:  # it went away, or the scheduler: the roll tells
+            lacks, reason = frozenset(), None
+        except Exception as error:  # noqa: BLE001 - as of `Meeting`
             reason = roll.refusal(error)
         self._fleet.do(partial(self._equipped, member, lacks, reason))
 

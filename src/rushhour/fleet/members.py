@@ -95,6 +95,8 @@ class Member:
         measures: Whether what it measures is what would be measured here: with the same code and libraries.
         files: What it has, by SHA-256.
         proven: Images of kernels that it has carried out a run with.
+        greeted: When it was asked what it is.
+        asked: When it was last looked whether it is going to say so.
         doubt: Runs that failed at it and that another worker has to try first.
         audited: Whether another worker gave the same bytes as it.
         auditing: Whether another worker is asked right now.
@@ -110,6 +112,8 @@ class Member:
     measures: bool = False
     files: set[str] = field(default_factory=set)
     proven: set[str] = field(default_factory=set)
+    greeted: float = 0.0
+    asked: float = 0.0
     doubt: set[Item] = field(default_factory=set)
     going: set[Task] = field(default_factory=set)
     audited: bool = False

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # A worker that does not say within this time what it is, or takes so long for a file, is of no use.
 _ASK_S = 120.0
+# A scheduler that does not say within this time who is there, is gone.
+_ROLL_S = 30.0
 
 
 class Post:
@@ -36,6 +38,7 @@ class Post:
         self._needs = parts.Needs()
         self._files: dict[str, Path] = {lab.agent.sha256: lab.agent.binary}
         self._of: dict[tuple[str, tuple[str, ...]], frozenset[str]] = {}
+        self._asked: dict[Any, str] = {}
         self._lock = Lock()
 
     def workers(self) -> dict[str, int]:
@@ -46,7 +49,21 @@ class Post:
         """
         if self._client.status != "running":
             raise OSError("the connection to the scheduler is lost")
-        return dict(self._client.nthreads())
+        # A scheduler that is frozen, or whose cable is cut, is as good as gone.
+        return dict(self._client.sync(self._client.scheduler.ncores, callback_timeout=_ROLL_S))
+
+    def is_busy(self, address: str) -> bool:
+        """Whether a worker makes runs, or has to, of whatever command.
+
+        Raises:
+            OSError: the scheduler is gone.
+        """
+        going = self._client.sync(
+            self._client.scheduler.processing, workers=[address], callback_timeout=_ROLL_S
+        )
+        with self._lock:
+            ours = {future.key for future, to in self._asked.items() if to == address}
+        return bool({*going.get(address, ())} - ours)
 
     def taken_apart(self, job: Job, key: str) -> dict[str, Any]:
         """A job as messages have it."""
@@ -74,7 +91,7 @@ class Post:
             "tools": {tool: self._needs.tools[tool] for tool in tools},
         }
         about = {"lab": self._about, "tables": self._wanted.tables, "storage": self._wanted.storage}
-        return self._send(address, message.pack({"do": "run", **about, "needs": needs, "runs": told}))
+        return self._submitted(address, message.pack({"do": "run", **about, "needs": needs, "runs": told}))
 
     def ask(self, address: str, header: Mapping[str, Any], pieces: Sequence[bytes] = ()) -> dict[str, Any]:
         """Ask a worker something, and wait for what it answers.
@@ -82,11 +99,17 @@ class Post:
         Raises:
             TimeoutError: it does not answer.
         """
-        future = self._send(address, message.pack(header, pieces))
+        future = self.send(address, message.pack(header, pieces))
         try:
             return message.unpack(future.result(timeout=_ASK_S))[0]
         finally:
             self.cancel(future)
+
+    def forget(self, address: str | None = None) -> None:
+        """Wait no longer for what a worker was asked, or for all: it went away, or the command ends."""
+        with self._lock:
+            asked = [future for future, to in self._asked.items() if address in (None, to)]
+        self.cancel(*asked)
 
     def equip(self, address: str, digests: Collection[str]) -> str | None:
         """Give a worker files that it lacks; the reason, if it cannot keep them."""
@@ -118,10 +141,22 @@ class Post:
 
     def cancel(self, *futures: Any) -> None:
         """Have nothing more come of tasks; their workers end them."""
+        with self._lock:
+            for future in futures:
+                self._asked.pop(future, None)
         with suppress(Exception):  # the scheduler may be gone, and then nobody waits for them either
             self._client.cancel([future for future in futures if future is not None], force=True)
 
-    def _send(self, address: str, request: bytes) -> Any:
-        return self._client.submit(
-            worker.serve, request, workers=[address], allow_other_workers=False, pure=False, retries=0
-        )
+    def send(self, address: str, request: bytes, *, first: bool = False) -> Any:
+        """Send a worker a question; gives Dask's future, until `cancel` or `forget`.
+
+        One that goes `first` is not behind what the worker has been given and has not begun.
+        """
+        future = self._submitted(address, request, priority=int(first))
+        with self._lock:
+            self._asked[future] = address
+        return future
+
+    def _submitted(self, address: str, request: bytes, priority: int = 0) -> Any:
+        how = {"workers": [address], "allow_other_workers": False, "pure": False, "retries": 0}
+        return self._client.submit(worker.serve, request, priority=priority, **how)

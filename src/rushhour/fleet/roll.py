@@ -46,19 +46,17 @@ def first(post: Post, address: Address, tell: Callable[[str], None]) -> dict[str
     return there
 
 
-def examined(post: Post, member: Member, wanted: Wanted) -> tuple[str, str | None]:
-    """Ask a worker what it is: its host's name, and why it cannot take part, if so.
+def examined(
+    told: Mapping[str, Any], member: Member, wanted: Wanted, between: tuple[float, float]
+) -> tuple[str, str | None]:
+    """What a worker said that it is: its host's name, and why it cannot take part, if so.
 
-    Raises:
-        Exception: of Dask's: it does not know the question, or is gone.
+    It was asked and answered `between` these times, in seconds since 1970.
     """
-    before = clock.now().timestamp()
-    told = post.ask(member.address, {"do": "examine", "files": []})
-    after = clock.now().timestamp()
     if "error" in told:
         return "", sentence(told["error"])
     member.measures = told.get("measures") == measured.code()
-    reason = _unfit(told, before, after)
+    reason = _unfit(told, *between)
     if reason is None and not (member.measures or wanted.tables):
         reason = "it measures with another Python or numpy: install the same there, or keep records"
     return told["host"], reason
