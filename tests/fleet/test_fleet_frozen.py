@@ -5,6 +5,7 @@ What each test would wait for otherwise is an hour away: that it ends is what it
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -18,7 +19,7 @@ from test_fleet_faults import sweep, truthful
 from waiting import until
 
 from rushhour.errors import FleetError, GuestError
-from rushhour.fleet import giving, meeting, post
+from rushhour.fleet import connect, giving, meeting, post
 from rushhour.fleet.use import fleet
 from rushhour.lab import kernel as kernels
 from rushhour.lab.base import CancelledError
@@ -117,6 +118,17 @@ def test_a_frozen_scheduler_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
         with pytest.raises(FleetError, match=r"the scheduler of tcp://.* is gone"):
             sweep(one, then=then)
+
+
+def test_a_scheduler_that_is_frozen_from_the_beginning_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connect, "CONNECT_S", 1)
+    with bed(tmp_path / "bed", Odd()) as one:
+        freeze(one, "scheduler")
+        with pytest.raises(FleetError, match="no scheduler answers at tcp:"):
+            sweep(one)
+        gc.collect()  # nothing that has failed waits for an answer when it is forgotten
 
 
 def test_the_loss_of_the_scheduler_is_no_fault_of_workers(tmp_path: Path) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import logging
 import warnings
+from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
+from functools import partial
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import FleetError, RushHourError
@@ -36,6 +39,13 @@ def connected(address: Address, tell: Callable[[str], None] = lambda _: None) ->
     from distributed import Client  # noqa: PLC0415 - an extra
 
     _quiet()
+
+    class Ours(Client):  # type: ignore[misc] # Dask has no types
+        """A client that nothing closes but `close`: one that has not connected would wait for ever."""
+
+        def __del__(self) -> None:
+            pass
+
     with ExitStack() as held:
         held.enter_context(dask.config.set(_SETTINGS))
         where: dict[str, Any] = {"address": address.scheduler}
@@ -46,11 +56,30 @@ def connected(address: Address, tell: Callable[[str], None] = lambda _: None) ->
         if address.kind != "scheduler":
             where = held.enter_context(deploy.started(address, tell))
         try:
-            client = Client(**where, timeout=CONNECT_S, set_as_default=False, name="rushhour")
+            how = {"timeout": CONNECT_S, "set_as_default": False, "name": "rushhour"}
+            client = _in_time(partial(Ours, **where, **how))
         except (OSError, TimeoutError, ValueError, RuntimeError) as error:
             raise _unreachable(address, error) from error
         held.callback(client.close, 5)
         yield client
+
+
+def _in_time(make: Callable[[], Client]) -> Client:
+    """What is made, or an error after a while: Dask waits for ever for a scheduler that is frozen.
+
+    Raises:
+        TimeoutError: it takes too long; what goes on then ends with this process.
+    """
+    made: Future[Client] = Future()
+
+    def work() -> None:
+        try:
+            made.set_result(make())
+        except BaseException as error:  # noqa: BLE001 - told where it is waited for
+            made.set_exception(error)
+
+    Thread(target=work, name="fleet-connect", daemon=True).start()
+    return made.result(timeout=2 * CONNECT_S)
 
 
 _SETTINGS = {

@@ -22,6 +22,8 @@ class Doubts:
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
+        # Few, if any: where there are very many workers not all are gone through each time.
+        self._open: set[Item] = set()
 
     def failed(self, item: Item, member: Member, told: Mapping[str, Any]) -> None:
         """A worker said that it cannot make a run."""
@@ -35,6 +37,7 @@ class Doubts:
         item.fails[member.address] = told
         item.avoid.add(member.address)
         member.doubt.add(item)
+        self._open.add(item)
         if proven or not faults.is_doubtful(told) or not self._fleet.others(item.avoid):
             self._blame(item, told)
         else:
@@ -50,12 +53,14 @@ class Doubts:
 
     def go_on(self) -> None:
         """Decide where nobody is left any more who could try a run, too."""
-        for member in [*self._fleet.members.values()]:
-            for item in [*member.doubt]:
-                if item.done:
-                    member.doubt.discard(item)
-                elif not self._fleet.others(item.avoid):
-                    self._blame(item, item.fails[member.address])
+        for item in [*self._open]:
+            if item.done or not item.fails:
+                self._open.discard(item)
+            elif self._is_in_doubt(item) and not self._fleet.others(item.avoid):
+                self._blame(item, [*item.fails.values()][-1])
+
+    def _is_in_doubt(self, item: Item) -> bool:
+        return any(item in one.doubt for one in self._fleet.members.values())
 
     def _blame(self, item: Item, told: Mapping[str, Any]) -> None:
         """Wherever it was tried it failed: it is the run."""
