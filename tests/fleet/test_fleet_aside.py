@@ -76,6 +76,13 @@ def test_others_go_on(office: Office) -> None:
     assert office.leftovers() == []
 
 
+def test_a_machine_that_is_named_twice_is_told(tmp_path: Path) -> None:
+    (tmp_path / "hosts.toml").write_text('[host.a]\nat = "alice"\n[host.b]\nat = "alice"\ncpus = 4\n')
+    told: list[str] = []
+    assert [*raising._hosts(load_inventory(tmp_path / "hosts.toml", fewest=1), told.append)] == ["a"]
+    assert told == ["b: the same machine as a; the table of a counts"]
+
+
 def test_nobody_is_left(office: Office) -> None:
     hosts = office.inventory(alice={"python": "/nowhere/python3"}, bob={"python": "/usr/bin/false"})
     said = office.fleet("up", hosts, "--listen", OFFICE, code=2)

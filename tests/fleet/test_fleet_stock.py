@@ -91,7 +91,7 @@ def test_versions_are_those_here() -> None:
 def test_a_folder_without_wheels(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "none"):
         with pytest.raises(UsageError, match="no wheels"):
-            raising._goods(folder)
+            raising._require_wheels(folder)
 
 
 def test_wheels_are_downloaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -100,6 +100,15 @@ def test_status_of_workers(up: Office) -> None:
     assert re.search(r"^bob +up +2/2", text, re.MULTILINE)
 
 
+def test_another_place_for_the_scheduler_is_refused_while_it_is_up(up: Office) -> None:
+    hosts = up.inventory(alice=None, bob={"cpus": 2})
+    for words in (("--port", "9999"), ("--listen", "198.18.2.1"), ("--scheduler", "alice")):
+        said = up.fleet("up", hosts, *words, code=2)
+        assert f"{words[0]} {words[1]}: the fleet is up, its scheduler at tls://{OFFICE}:" in said
+        assert "fleet down --name default" in said
+    assert "up" in {host["state"] for host in up.status()["hosts"]}
+
+
 def test_a_task_runs_at_a_host(up: Office) -> None:
     text = """\
 import socket

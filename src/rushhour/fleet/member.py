@@ -79,7 +79,9 @@ def main(folder: Path) -> None:
     except (OSError, RuntimeError) as error:
         if (fault := _fault(error)) is None:
             raise
-        sys.exit(f"{config['host']}: {os.strerror(fault.errno) if fault.errno else fault}")
+        taken = fault.errno == errno.EADDRINUSE and "port" in config
+        port = f" port {config['port']}" if taken else ""
+        sys.exit(f"{config['host']}{port}: {os.strerror(fault.errno) if fault.errno else fault}")
     shutil.rmtree(folder, ignore_errors=True)
 
 

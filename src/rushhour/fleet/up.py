@@ -89,7 +89,8 @@ class _Raising:
     def __init__(self, name: str, inventory: Inventory, asked: Asked, tell: Callable[[str], None]) -> None:
         self._asked, self._tell = asked, tell
         self._seat = inventory.fleet
-        self._hosts = _hosts(inventory)
+        _require_wheels(asked.wheels)
+        self._hosts = _hosts(inventory, tell)
         self._lock = Lock()
         self._begun: set[str] = set()
         self._facts: dict[str, dict[str, Any]] = {}
@@ -121,6 +122,8 @@ class _Raising:
             )
         before = None if self.new else look(self.fleet)
         running = before is not None and before.error is None
+        if running:
+            self._refuse_another_scheduler()
         there = {host.name for host in before.hosts if host.state == "up"} if before and running else set()
         waiting = {name: host for name, host in self._hosts.items() if name not in there}
         members = {name: self._member(name, host.at, host.python) for name, host in waiting.items()}
@@ -139,6 +142,18 @@ class _Raising:
             self._start_scheduler(able)
         self._each({name: one for name, one in able.items() if name != SCHEDULER}, self._start_workers)
         self._nobody(there)
+
+    def _refuse_another_scheduler(self) -> None:
+        """Of a fleet that is up the scheduler stays where it is: who asks for another place is told."""
+        member = self.fleet.members[SCHEDULER]
+        address, _, port = self.fleet.scheduler.removeprefix("tls://").rpartition(":")
+        is_there = {"scheduler": member.at, "listen": address.strip("[]"), "port": int(port)}
+        for key, there in is_there.items():
+            asked = getattr(self._asked, key)
+            if asked is not None and str(asked) != str(there):
+                hint = f"leave it out; or first: rushhour fleet down --name {self.fleet.name}"
+                where = f"{self.fleet.scheduler} ({member.at})"
+                raise UsageError(f"--{key} {asked}: the fleet is up, its scheduler at {where}", hint=hint)
 
     def take_back(self) -> None:
         """End what was begun here; a new fleet is forgotten."""
@@ -335,8 +350,8 @@ class _Raising:
         self._tell(f"{name}: set aside: {error.message}\n  {error.hint}")
 
 
-def _hosts(inventory: Inventory) -> dict[str, Host]:
-    """The machines of an inventory, each once however many parts it takes.
+def _hosts(inventory: Inventory, tell: Callable[[str], None]) -> dict[str, Host]:
+    """The machines of an inventory, each once however many parts it takes; `tell` is told of more.
 
     Raises:
         UsageError: a name is taken.
@@ -346,19 +361,27 @@ def _hosts(inventory: Inventory) -> dict[str, Host]:
         if name == SCHEDULER:
             hint = "[fleet] says where the scheduler is; call the host otherwise"
             raise UsageError(f"[host.{SCHEDULER}]: the scheduler itself has this name", hint=hint)
-        if all(host.at != other.at for other in found.values()):
-            found[name.replace("*", "any").replace("?", "one")] = host
+        known_as = name.replace("*", "any").replace("?", "one")
+        first = next((other for other, one in found.items() if one.at == host.at), None)
+        if first is None:
+            found[known_as] = host
+        else:
+            tell(f"{known_as}: the same machine as {first}; the table of {first} counts")
     return found
+
+
+def _require_wheels(folder: Path | None) -> None:
+    """Refuse a folder without wheels, whether they are going to be needed or not."""
+    if folder is not None and not [*folder.glob("*.whl")]:
+        hint = f"to download what hosts need: rushhour fleet wheels {folder}"
+        raise UsageError("there are no wheels in it", where=str(folder), hint=hint)
 
 
 def _goods(wheels: Path | None) -> Goods:
     name, data = wheel.make()
     files, versions = {name: data}, wheel.constraints()
     if wheels is not None:
-        found = sorted(wheels.glob("*.whl")) if wheels.is_dir() else []
-        if not found:
-            hint = "`pip download` or `python -m shipping wheelhouse FOLDER` fills one"
-            raise UsageError("there are no wheels in it", where=str(wheels), hint=hint)
+        found = sorted(wheels.glob("*.whl"))
         files |= {path.name: path.read_bytes() for path in found if not path.name.startswith("rushhour-")}
         # A folder has the versions that it has; only what talks with us must be of one kind.
         versions = "".join(line for line in versions.splitlines(keepends=True) if line.startswith(_TALKS))
