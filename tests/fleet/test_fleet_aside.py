@@ -83,6 +83,19 @@ def test_a_machine_that_is_named_twice_is_told(tmp_path: Path) -> None:
     assert told == ["b: the same machine as a; the table of a counts"]
 
 
+def test_a_host_without_shared_memory(office: Office) -> None:
+    alice = office.hosts["alice"]
+    alice.run("mount", "-t", "tmpfs", "-o", "ro", "rushhour-test", "/dev/shm")
+    try:
+        said = office.fleet("up", office.inventory(alice=None), "--listen", OFFICE, code=2)
+    finally:
+        alice.run("umount", "/dev/shm")
+    assert "alice: set aside: it ended at once: no shared memory in /dev/shm: Read-only" in said
+    assert "Traceback" not in said
+    assert "RuntimeError" not in said
+    assert office.leftovers() == []
+
+
 def test_nobody_is_left(office: Office) -> None:
     hosts = office.inventory(alice={"python": "/nowhere/python3"}, bob={"python": "/usr/bin/false"})
     said = office.fleet("up", hosts, "--listen", OFFICE, code=2)

@@ -48,7 +48,7 @@ class Meeting:
                 self.greet(member)
             elif member.state == NEW and now - member.asked > _ASK_S:
                 member.asked = now
-                self._fleet.aside(partial(self._look_at, member))
+                self._fleet.aside(partial(self._look_at, member), waits=True)
         self._lost.clear()
 
     def is_coming(self, member: Member) -> bool:

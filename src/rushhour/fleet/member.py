@@ -11,6 +11,7 @@ import asyncio
 import errno
 import json
 import logging
+import multiprocessing
 import os
 import shutil
 import signal
@@ -109,6 +110,7 @@ async def _scheduler(folder: Path, config: dict[str, Any]) -> None:
 
 
 async def _workers(folder: Path, config: dict[str, Any]) -> None:
+    _require_shared_memory()
     able = _able() | {"member": config["name"]}
     cpus = sorted(os.sched_getaffinity(0))[: config["cpus"]]
     nannies = [
@@ -134,6 +136,15 @@ async def _workers(folder: Path, config: dict[str, Any]) -> None:
         await _until_signal(asyncio.gather(*(nanny.finished() for nanny in nannies)))
     finally:
         await asyncio.gather(*(nanny.close(timeout=5) for nanny in nannies), return_exceptions=True)
+
+
+def _require_shared_memory() -> None:
+    """Say what Dask would only show by a stack: its processes share locks, which are files there."""
+    try:
+        multiprocessing.Lock()
+    except OSError as error:
+        told = f"no shared memory in /dev/shm: {error.strerror or error}"
+        sys.exit(f"{told}: mount a tmpfs there that everybody may write to")
 
 
 def _written(host: str) -> str:
