@@ -6,7 +6,8 @@ import copy
 import io
 import re
 import shlex
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -20,14 +21,12 @@ from rushhour.record.document import read
 from rushhour.record.verdict_file import DivergenceFile
 from rushhour.report.embed import unpack
 from rushhour.report.verdict import html, markdown, terminal
+from rushhour.report.verdict.advice import Step
 from rushhour.report.verdict.cell import MINUS
 from rushhour.report.verdict.page import MAX_PICTURES, MAX_TOLD
 from rushhour.report.verdict.rows import rows
 from rushhour.report.verdict.story import story
 from rushhour.report.verdict.summary import LIMIT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +65,16 @@ def printed(whole: dict[str, Any], width: int = 100) -> str:
     console.print(terminal(whole))
     text = console.file.getvalue()  # type: ignore[attr-defined]  # the StringIO above
     return str(text)
+
+
+def test_a_command_of_the_terminal_has_its_folders_from_where_the_reader_is() -> None:
+    step = Step(
+        "Stop", "rushhour debug 'candidate/a b' --divergence base/x", frozenset({"candidate/a b", "base/x"})
+    )
+    assert step.outside(Path("results/my one")) == (
+        "rushhour debug 'results/my one/candidate/a b' --divergence 'results/my one/base/x'"
+    )
+    assert step.outside(Path()) == step.command
 
 
 @pytest.mark.parametrize(

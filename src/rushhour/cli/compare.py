@@ -171,7 +171,7 @@ def _keep_and_tell(
     if as_json:
         tell_json(document)
     else:
-        printer().print(terminal(document))
+        printer().print(terminal(document, made.folder))
         printer().print(f"\n{made.folder / 'report.html'}", highlight=False, soft_wrap=True, markup=False)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from rushhour.spec.sweep import set_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from rushhour.record.manifest import Kernel
     from rushhour.record.verdict_file import ComparedCell, ComparedSide, VerdictFile
@@ -19,10 +21,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Step:
-    """A command and what it is for."""
+    """A command and what it is for.
+
+    Attributes:
+        what: What it is for.
+        command: To be given in the report's folder, if it has `places`.
+        places: Words of the command that are paths from the report's folder.
+    """
 
     what: str
     command: str
+    places: frozenset[str] = frozenset()
+
+    def outside(self, folder: Path) -> str:
+        """The command where the report's folder has this path."""
+        words = shlex.split(self.command)
+        return shlex.join([str(folder / word) if word in self.places else word for word in words])
 
 
 def advice(document: VerdictFile) -> list[Step]:
@@ -51,7 +65,8 @@ def _suggested(document: VerdictFile) -> Iterator[Step]:
         records = names[1] if not _is_kernel(candidate) else candidate.records or "candidate"
         what = "Judge later kernels by this candidate: keep its runs as a baseline"
         beside = " (run it in the folder of this report)" if _is_kernel(candidate) else ""
-        yield Step(what + beside, command(["baseline", "save", "NAME", records]))
+        places = frozenset({records} if _is_kernel(candidate) else ())
+        yield Step(what + beside, command(["baseline", "save", "NAME", records]), places)
 
 
 def of_cell(cell: ComparedCell, document: VerdictFile) -> list[Step]:
@@ -93,7 +108,7 @@ def _stop(cell: ComparedCell, document: VerdictFile) -> Iterator[Step]:
     if all(folders):
         candidate, base = (str(folder) for folder in folders)
         what = "Stop in gdb just before both part (run it in the folder of this report)"
-        yield Step(what, command(["debug", candidate, "--divergence", base]))
+        yield Step(what, command(["debug", candidate, "--divergence", base]), frozenset({candidate, base}))
 
 
 def _blame(cell: ComparedCell, document: VerdictFile) -> Iterator[Step]:

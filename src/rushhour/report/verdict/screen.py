@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Group
@@ -36,8 +37,12 @@ MAX_LINES = 8
 _SIGNS = {"-": "red", "+": "cyan", " ": "dim"}
 
 
-def terminal(document: Mapping[str, object]) -> RenderableType:
+def terminal(document: Mapping[str, object], folder: Path = Path()) -> RenderableType:
     """What a console prints of a verdict.
+
+    Args:
+        document: The verdict's.
+        folder: Where it lies, from where the reader gives commands.
 
     Raises:
         ReportError: this is no verdict's document, or one of a newer version.
@@ -58,7 +63,7 @@ def terminal(document: Mapping[str, object]) -> RenderableType:
         parts += [Text(), *_changes(whole)]
     told = [cell for cell in whole.cells if cell.verdict in ("worse", "better")] or whole.cells
     for cell in told[:MAX_TOLD]:
-        parts += [Text(), *_cell(cell)]
+        parts += [Text(), *_cell(cell, folder)]
     parts += [Text(), *_tail(whole)] if whole.missing or whole.notes or whole.steps else []
     return Group(*parts)
 
@@ -100,7 +105,7 @@ def _changes(whole: Story) -> Iterator[RenderableType]:
         yield Text(f"{plural(whole.unexplained, 'cell')} of no known cause", "yellow")
 
 
-def _cell(cell: Cell) -> Iterator[RenderableType]:
+def _cell(cell: Cell, folder: Path) -> Iterator[RenderableType]:
     yield Text.assemble((cell.verdict, SHOWN[cell.verdict].colour), " ", (cell.name, "bold"))
     if cell.guards:
         yield _indented(Text.assemble(("guards  ", "dim"), cell.guards))
@@ -119,7 +124,7 @@ def _cell(cell: Cell) -> Iterator[RenderableType]:
         if found is not None:
             yield _indented(_Events(found), 4)
     for step in cell.steps:
-        yield Command("try     ", step.command, indent=2)
+        yield Command("try     ", step.outside(folder), indent=2)
 
 
 @dataclass(frozen=True)
