@@ -13,15 +13,16 @@ from checks import BODY, judged, linux, measured
 from fakes import SCENARIO, FakeLab
 from little_tree import commit, git
 
-from rushhour.check import Options, check, core
+from rushhour.check import Options, built, check, core
 from rushhour.check.complaints import told
 from rushhour.check.reach import Reach
 from rushhour.check.telling import commit as sentence
 from rushhour.check.telling import mail, spans, with_scripts
 from rushhour.check.telling import scripts as of_scripts
 from rushhour.coverage.index import Index
+from rushhour.debug import Asked, debug
 from rushhour.debug.again import again
-from rushhour.errors import GuestError, UsageError
+from rushhour.errors import GuestError, KernelError, UsageError
 from rushhour.lab import kernel as kernels
 from rushhour.lab.kernel import Kernel
 from rushhour.packetdrill import comparing, pairs, telling
@@ -157,6 +158,21 @@ def test_the_command_for_gdb_finds_the_run_that_failed(watched: Path) -> None:
     assert run.plan.flows[0].cc == run.labels["cell"]["factors"]["cc"]
     with pytest.raises(UsageError, match="no run of this set failed"):
         again(Path(words[2]).parents[1] / "base" / Path(words[2]).name, failed=True)
+
+
+def test_a_kernel_that_is_gone_is_built_from_the_commit_that_nobody_made(watched: Path) -> None:
+    """The command for gdb says how, or does it with --build."""
+    (watched / "one.c").write_text(BODY.format(80))
+    found = judged(watched, lab=complaining({"80"}), sanitizers=("kasan",))["commits"][0]
+    run = Path(shlex.split(found["sanitizers"]["complaints"][0]["debug"])[2])
+    for kernel in kernels.installed():
+        kernels.remove(kernel.folder.name)
+    with pytest.raises(KernelError, match="-kasan is no longer here") as refused:
+        debug(run, Asked(complaint=True))
+    assert f"@{found['commit']} --with kasan --with symbols" in str(refused.value)
+    with pytest.raises(KernelError, match="there is no kernel 'check-") as refused:
+        kernels.find(f"check-{found['commit'][:12]}-kasan")
+    assert f"@{found['commit']} --with kasan --name check-{found['commit'][:12]}-kasan" in str(refused.value)
 
 
 def test_the_first_complaint_ends_a_check_and_the_base_is_asked_in_its_cell_first(watched: Path) -> None:
@@ -395,11 +411,17 @@ def test_behind_commits_of_the_same_code_the_index_is_of_the_base_as_before(
     assert [one["cells"] for one in found["commits"]] == [0, 0, 1, 3]
 
 
-def test_kernels_of_earlier_checks_go(tree: Path) -> None:
-    for value in (80, 81, 82):
+def test_kernels_of_earlier_checks_go_but_for_those_of_the_last_few(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was printed of an earlier state goes on working; the disk does not fill."""
+    monkeypatch.setattr(built, "MOST_EARLIER", 2)
+    states = []
+    for value in (80, 81, 82, 83):
         (tree / "one.c").write_text(BODY.format(value))
-        judged(tree)
-    assert len([one for one in kernels.installed() if one.name.startswith("check-")]) == 2
+        states.append(judged(tree)["commits"][0]["commit"])
+    base = git(tree, "rev-parse", "HEAD")
+    assert {one.name for one in kernels.installed()} == {f"check-{one[:12]}" for one in (base, *states[1:])}
 
 
 def test_a_series_as_one_change_needs_no_common_history(tree: Path) -> None:

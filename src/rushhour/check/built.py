@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 PREFIX = "check-"
 """Of the names of kernels that are built for a check."""
+MOST_EARLIER = 8
+"""States of a tree from earlier checks whose kernels stay, for the commands that were printed then."""
 
 
 @dataclass
@@ -71,13 +73,21 @@ class Built:
         return self._first[self.origin(commit)].identity
 
     def clear(self, keep: set[str]) -> None:
-        """Remove the kernels of earlier checks of this tree, but for those of these commits.
+        """Remove the kernels of earlier checks of this tree, but for those of these commits and the last few.
 
         One that does not start is of none, and `doctor` would warn of it ever after.
         """
-        mine = tuple(f"{PREFIX}{name[:12]}" for name in keep)  # with sanitizers, too
-        for kernel in kernels.installed():
-            source = str(kernel.origin().get("source", ""))
-            ours = source.startswith(f"{self.place}@")
-            if ours and (not kernel.name.startswith(mine) or kernel.folder.name in self.dead):
+        earlier: list[str] = []
+        for kernel in kernels.installed():  # the newest first
+            commit = self._commit(kernel)
+            if commit is None:
+                continue
+            if commit not in keep and commit not in earlier:
+                earlier.append(commit)
+            if kernel.folder.name in self.dead or commit in earlier[MOST_EARLIER:]:
                 kernels.remove(kernel.folder.name)
+
+    def _commit(self, kernel: Kernel) -> str | None:
+        """The commit of this tree that a kernel was built from, with whatever else: sanitizers, symbols."""
+        source, mine = str(kernel.origin().get("source", "")), f"{self.place}@"
+        return source.removeprefix(mine).split(" ")[0] if source.startswith(mine) else None

@@ -14,6 +14,7 @@ from rushhour.debug.again import again, one_run
 from rushhour.errors import GuestError, KernelError, UsageError
 from rushhour.lab import kernel as kernels
 from rushhour.lab.debugger import DebuggedLab, Gdb
+from rushhour.lab.kernel import snapshot
 from rushhour.lab.kernel.sanitizers import SYMBOLS
 from rushhour.quantities.units import Duration, UnitError
 from rushhour.record.record import Record
@@ -163,17 +164,19 @@ def _kernel(one: Again, tell: Tell, *, build: bool) -> Kernel:
     # Several kernels may be one image: the run's own by its name first.
     named = sorted(here, key=lambda kernel: kernel.name != name)
     mine = next((kernel for kernel in named if "source" in kernel.origin()), None)
-    if mine is None:
+    source = _source(one) if mine is None else str(mine.origin()["source"])
+    if source is None:
         raise KernelError(
             f"the run's kernel, {name}, is not here",
             where=str(one.path),
             hint="build it from its source, with its symbols: rushhour kernel build SOURCE --with symbols",
         )
-    source, trained = str(mine.origin()["source"]), "trained" in mine.identity
+    trained = bool(one.kernel.trained) if mine is None else "trained" in mine.identity
     if not build:
         option = " --train" if trained else ""
+        lacks = "is no longer here" if mine is None else "has no symbols for a debugger yet"
         raise KernelError(
-            f"{name} has no symbols for a debugger yet",
+            f"{name} {lacks}",
             hint=f"compile them, once, in minutes: rushhour kernel build {source} --with symbols{option}\n"
             "or add --build to this command",
         )
@@ -187,6 +190,15 @@ def _kernel(one: Again, tell: Tell, *, build: bool) -> Kernel:
             hint="make the run again with the kernel as it is now, and debug that one",
         )
     return made
+
+
+def _source(one: Again) -> str | None:
+    """What a kernel that is gone was built from, if a clone that was checked here has the commit."""
+    about = one.kernel.source
+    if not about.commit or about.with_files or about.patches:
+        return None
+    source = snapshot.source_of(about.commit)
+    return source and " --with ".join([source, *about.sanitizers.split()])
 
 
 def _beside(one: Again) -> Kernel | None:

@@ -119,6 +119,19 @@ def beside(tree: Path) -> Beside:
     return Beside(top, directory, place)
 
 
+def source_of(commit: str) -> str | None:
+    """What to build a commit from that some clone had, also if nobody ever committed it; None if none has it.
+
+    Args:
+        commit: its name, or the beginning of it.
+    """
+    for place in sorted(store.cache("sources", "any").parent.glob("check-*.git")):
+        whole = git.commit(place, commit)
+        if whole is not None:
+            return f"{place}@{whole}"
+    return None
+
+
 def _see(tree: Path, place: Path) -> None:
     """Let our repository have what the clone has: its objects, where its history is cut, what it ignores."""
 
