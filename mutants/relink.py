@@ -114,7 +114,10 @@ class Relinker:
                 return None
             key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
             origin: dict[str, object] = {"source": f"{name} of {self.base.name}", "aside": True}
-            return store.save(name, identity, key, origin, {"linux": made.image, "config": self.base.config})
+            files = {image.IMAGE: made.image, "config": self.base.config}
+            if self.base.image.with_name(image.SYMBOLS).is_file():
+                files[image.SYMBOLS] = _symbols(Path(room))
+            return store.save(name, identity, key, origin, files)
 
     def link(self, texts: Mapping[str, str], room: Path) -> Linked:
         """Compile and link into a folder of its own.
@@ -233,6 +236,12 @@ def _stripped(room: Path) -> Path:
     made = room / "linux.stripped"
     _run(["strip", "--strip-all", "-o", str(made), str(room / "linux")], room)
     made.write_bytes(image.unnumbered(made.read_bytes()))
+    return made
+
+
+def _symbols(room: Path) -> Path:
+    made = room / image.SYMBOLS
+    _run(["objcopy", "--only-keep-debug", "--compress-debug-sections", str(room / "linux"), str(made)], room)
     return made
 
 

@@ -10,17 +10,22 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from commandline import rush
 
+from mutants.relink import Relinker
 from rushhour.debug.core import Asked, debug
 from rushhour.errors import KernelError, RecordError, UsageError
 from rushhour.lab import debugger
 from rushhour.lab import kernel as kernels
 from rushhour.record.record import Record
 from rushhour.record.result_set import ResultSet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 pytestmark = pytest.mark.virtual
 
@@ -196,6 +201,35 @@ def test_another_debugger_is_served(runs: list[Path], tmp_path: Path) -> None:
         assert server.stderr is not None
         assert "with the bytes of the record" in server.stderr.read()
     assert not script.exists()
+
+
+@pytest.fixture(scope="module")
+def warning(symbols: kernels.Kernel) -> Iterator[kernels.Kernel]:
+    """A kernel that warns at the first loss and nowhere before, linked of the objects there are."""
+    relinker = Relinker(symbols)
+    name, begin = "net/ipv4/tcp_input.c", "void tcp_enter_recovery(struct sock *sk, bool ece_ack)\n{\n"
+    text = relinker.text(name)
+    assert text.count(begin) == 1
+    made = relinker.build({name: text.replace(begin, f"{begin}WARN_ON(sk);")}, "warns-at-recovery", {})
+    assert made is not None
+    yield made
+    kernels.remove(made.folder.name)
+
+
+def test_a_run_that_failed_stops_at_the_line_that_the_kernel_complains_of(
+    warning: kernels.Kernel, tmp_path: Path
+) -> None:
+    (tmp_path / "debugged.toml").write_text(SCENARIO)
+    words = ("--kernel", warning.name, "--no-report", "--out", "out")
+    assert rush("run", "debugged.toml", *words, cwd=tmp_path).returncode == 1
+    run = str(tmp_path / "out")
+    done = rush("debug", run, "--complaint", "--batch", *commands("rush flows"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "the kernel complains" in done.stderr
+    assert re.search(
+        r"^(#\d+ .*)?\btcp_enter_recovery .*\bat \S*net/ipv4/tcp_input\.c:\d+", done.stdout, re.MULTILINE
+    )
+    assert re.search(r"^long +ESTABLISHED ", done.stdout, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
