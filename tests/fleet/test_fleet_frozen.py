@@ -6,13 +6,13 @@ What each test would wait for otherwise is an hour away: that it ends is what it
 from __future__ import annotations
 
 import gc
-import os
 import signal
 import threading
 from typing import TYPE_CHECKING
 
 import fakes
 import fleets
+import kills
 import pytest
 from fleets import Odd, bed
 from test_fleet_faults import sweep, truthful
@@ -47,7 +47,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def freeze(one: Bed, name: str) -> None:
-    os.kill(one.processes[name].pid, signal.SIGSTOP)
+    kills.send(one.processes[name].pid, signal.SIGSTOP)
 
 
 def test_a_frozen_worker_holds_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
