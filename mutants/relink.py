@@ -41,8 +41,13 @@ _FIRST = 12
 class Linked:
     """A kernel as it came out: the image, and whether any object differs from the base's."""
 
-    image: Path
+    files: Mapping[str, Path]
     differs: bool
+
+    @property
+    def image(self) -> Path:
+        """The image by itself."""
+        return self.files[image.IMAGE]
 
 
 class Relinker:
@@ -114,10 +119,7 @@ class Relinker:
                 return None
             key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
             origin: dict[str, object] = {"source": f"{name} of {self.base.name}", "aside": True}
-            files = {image.IMAGE: made.image, "config": self.base.config}
-            if self.base.image.with_name(image.SYMBOLS).is_file():
-                files[image.SYMBOLS] = _symbols(Path(room))
-            return store.save(name, identity, key, origin, files)
+            return store.save(name, identity, key, origin, {**made.files, "config": self.base.config})
 
     def link(self, texts: Mapping[str, str], room: Path) -> Linked:
         """Compile and link into a folder of its own.
@@ -135,9 +137,10 @@ class Relinker:
         made = {name: self.compile(name, room) for name in objects}
         differs = any(path.read_bytes() != (self.place / name).read_bytes() for name, path in made.items())
         if texts and not differs:
-            return Linked(room / "linux", differs=False)
+            return Linked({image.IMAGE: room / "linux"}, differs=False)
         self._link(made, room)
-        return Linked(_stripped(room), differs=True)
+        symbols = self.base.image.with_name(image.SYMBOLS).is_file()
+        return Linked(image.stripped(room, room / "strip.log", symbols=symbols), differs=True)
 
     def accepts(self, name: str, text: str) -> None:
         """Have the compiler look at a source file with this text.
@@ -230,19 +233,6 @@ class Relinker:
 
 def _cmd(path: Path) -> Path:
     return path.with_name(f".{path.name}.cmd")
-
-
-def _stripped(room: Path) -> Path:
-    made = room / "linux.stripped"
-    _run(["strip", "--strip-all", "-o", str(made), str(room / "linux")], room)
-    made.write_bytes(image.unnumbered(made.read_bytes()))
-    return made
-
-
-def _symbols(room: Path) -> Path:
-    made = room / image.SYMBOLS
-    _run(["objcopy", "--only-keep-debug", "--compress-debug-sections", str(room / "linux"), str(made)], room)
-    return made
 
 
 def _run(command: list[str], where: Path) -> None:

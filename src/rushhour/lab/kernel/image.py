@@ -27,8 +27,8 @@ def unnumbered(image: bytes) -> bytes:
     return head + b"".join(_NUMBERED + bytes(20) + part[20:] for part in rest)
 
 
-def stripped(place: Path, log: Path) -> dict[str, Path]:
-    """The image as it is kept, and its symbols for a debugger, made of `linux` in a build directory.
+def stripped(place: Path, log: Path, *, symbols: bool = True) -> dict[str, Path]:
+    """The image as it is kept, and symbols for a debugger where wanted, made of `linux` in a build directory.
 
     What make linked stays as it is, for its next run.
 
@@ -38,14 +38,12 @@ def stripped(place: Path, log: Path) -> dict[str, Path]:
     Raises:
         KernelError: binutils failed, with their words.
     """
-    whole, image, symbols = place / "linux", place / "lab.linux", place / "lab.debug"
+    whole, image, debug = place / "linux", place / "lab.linux", place / "lab.debug"
     with whole.open("rb") as file:
         if file.read(len(_ELF)) != _ELF:
             return {IMAGE: whole}
-    for command in (
-        ["objcopy", "--only-keep-debug", "--compress-debug-sections", str(whole), str(symbols)],
-        ["strip", "--strip-all", "-o", str(image), str(whole)],
-    ):
+    apart = ["objcopy", "--only-keep-debug", "--compress-debug-sections", str(whole), str(debug)]
+    for command in ([apart] if symbols else []) + [["strip", "--strip-all", "-o", str(image), str(whole)]]:
         process.run(command, what="strip", log=log)
     image.write_bytes(unnumbered(image.read_bytes()))
-    return {IMAGE: image, SYMBOLS: symbols}
+    return {IMAGE: image, **({SYMBOLS: debug} if symbols else {})}
