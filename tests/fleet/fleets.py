@@ -23,6 +23,7 @@ import fakes
 
 from rushhour.errors import GuestError, LabError
 from rushhour.lab import agent, clock
+from rushhour.lab import kernel as kernels
 from rushhour.lab.kernel import Kernel
 from rushhour.lab.uml import UmlLab
 
@@ -30,11 +31,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    import pytest
+
     from rushhour.lab.base import Job
 
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(["distributed", "fleets", "rushhour.fleet.worker"])
 _WAIT_S = 60
+
+
+def settle(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a test live in a folder: its cache there, a kernel that needs no build, `fake.toml` to run."""
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache"))
+    one = kernel(place)
+    monkeypatch.setattr(kernels, "find", lambda _: one)
+    monkeypatch.setattr(kernels, "default", lambda: one)
+    (place / "fake.toml").write_text(fakes.SCENARIO)
 
 
 class Stub(UmlLab):

@@ -16,7 +16,6 @@ from fleets import Bed, Odd, bed
 
 from rushhour.errors import FleetError, GuestError, LabError
 from rushhour.fleet.use import fleet
-from rushhour.lab import kernel as kernels
 from rushhour.lab.base import CancelledError
 from rushhour.record.record import Record
 from rushhour.running import runner
@@ -29,12 +28,7 @@ SWEEP = fakes.SCENARIO
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    one = fleets.kernel(tmp_path)
-    monkeypatch.setattr(kernels, "find", lambda _: one)
-    monkeypatch.setattr(kernels, "default", lambda: one)
-    (tmp_path / "fake.toml").write_text(SWEEP)
+    fleets.settle(tmp_path, monkeypatch)
     return tmp_path
 
 

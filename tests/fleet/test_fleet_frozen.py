@@ -10,7 +10,6 @@ import signal
 import threading
 from typing import TYPE_CHECKING
 
-import fakes
 import fleets
 import kills
 import pytest
@@ -21,7 +20,6 @@ from waiting import until
 from rushhour.errors import FleetError, GuestError
 from rushhour.fleet import connect, giving, meeting, post
 from rushhour.fleet.use import fleet
-from rushhour.lab import kernel as kernels
 from rushhour.lab.base import CancelledError
 from rushhour.running import runner
 
@@ -35,12 +33,7 @@ _HOUR = 3600.0
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    one = fleets.kernel(tmp_path)
-    monkeypatch.setattr(kernels, "find", lambda _: one)
-    monkeypatch.setattr(kernels, "default", lambda: one)
-    (tmp_path / "fake.toml").write_text(fakes.SCENARIO)
+    fleets.settle(tmp_path, monkeypatch)
     for where in (meeting, post):
         monkeypatch.setattr(where, "_ASK_S", _HOUR)
     return tmp_path

@@ -7,13 +7,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import fakes
 import fleets
 import pytest
 from fleets import Bed, Odd, bed
 
 from rushhour.fleet.use import fleet
-from rushhour.lab import kernel as kernels
 from rushhour.record.record import Record
 from rushhour.record.result_set import ResultSet
 from rushhour.running import runner
@@ -24,13 +22,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    fleets.settle(tmp_path, monkeypatch)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    one = fleets.kernel(tmp_path)
-    monkeypatch.setattr(kernels, "find", lambda _: one)
-    monkeypatch.setattr(kernels, "default", lambda: one)
-    (tmp_path / "fake.toml").write_text(fakes.SCENARIO)
     return tmp_path
 
 
