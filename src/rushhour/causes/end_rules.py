@@ -208,11 +208,16 @@ def handshake(e: Evidence, share: float) -> Named | None:
     kept = "Keep connections open and use them again"
 
     def cure(shown: Shown) -> Cure:
-        if e.syns > shown.idle_s / SYN_S:
+        if e.syns and not in_vain(e.syns, shown.idle_s):
             return Cure(f"Repair the link; a SYN has nothing to measure its timeout by. {kept}.")
         return Cure(f"{kept}, or send data with the SYN (TCP Fast Open).")
 
     return by_shown(e, "handshake", share, cure)
+
+
+def in_vain(syns: int, trip_s: float | None) -> bool:
+    """Whether SYNs were sent again, at most one a second, only because the way is that long."""
+    return 0 < syns <= (trip_s or 0) / SYN_S
 
 
 def slow_start(e: Evidence, share: float) -> Named | None:

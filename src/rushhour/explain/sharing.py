@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rushhour.causes.end_rules import in_vain
 from rushhour.causes.evidence import Shown
 from rushhour.causes.telling import sentence
-from rushhour.causes.thresholds import ALONE, LOST_ACKS, RTT_BIAS, SYN_S, TAKEN, UNFAIR
+from rushhour.causes.thresholds import ALONE, LOST_ACKS, RTT_BIAS, TAKEN, UNFAIR
 from rushhour.explain.caps import plain
 from rushhour.explain.words import NAMED, beside, of_possible, part
 from rushhour.quantities.short import percent, rate, time
@@ -142,18 +143,13 @@ def _handshake(e: RecordedFlow) -> Shown | None:
     if not e.handshake_s:
         return None
     how = "one round trip before the first byte"
-    if syn_in_vain(e):
+    if in_vain(e.syns, e.base_rtt_s):
         how = f"the round trip of {time(e.base_rtt_s or 0)} is longer than the first timeout of a SYN, 1 s"
     elif e.syns:
         times = "once, after a wait" if e.syns == 1 else f"{e.syns} times, each after a wait"
         how = f"its SYN was sent again {times} of 1 s or more"
     words = {"took": time(e.handshake_s), "whole": time(e.handshake_s + e.length_s), "how": how}
     return Shown(words, idle_s=e.base_rtt_s or 0.0)
-
-
-def syn_in_vain(e: RecordedFlow) -> bool:
-    """Whether the SYN was sent again, at most once a second, only because the way is that long."""
-    return 0 < e.syns <= (e.base_rtt_s or 0) / SYN_S
 
 
 def _slow_start(e: RecordedFlow) -> Shown:
@@ -163,7 +159,7 @@ def _slow_start(e: RecordedFlow) -> Shown:
         "start, and grows by a segment a round trip."
     )
     words = {"held": part(e, "slow_start"), "took": time(e.length_s), "trip": trip}
-    return Shown(words, after=lost if e.syns and not syn_in_vain(e) else "")
+    return Shown(words, after=lost if e.syns and not in_vain(e.syns, e.base_rtt_s) else "")
 
 
 SHOWN: Mapping[str, Callable[[RecordedFlow], Shown | None]] = {
