@@ -77,9 +77,9 @@ def changes(record: Record, flow: Flow) -> tuple[NDArray[np.int64], NDArray[np.i
     """
     if not record.has(_EVENT):
         t_ns, info = record.tcp_info(flow.id)
-        sampled = info["ca_state"].astype(np.int64) if len(info) else np.zeros(0, np.int64)
-        changed = np.flatnonzero(np.diff(np.concatenate([[_OPEN], sampled])))
-        return t_ns[changed], sampled[changed]
+        states = info["ca_state"].astype(np.int64) if len(info) else np.zeros(0, np.int64)
+        changed = np.flatnonzero(np.diff(np.concatenate([[_OPEN], states])))
+        return t_ns[changed], states[changed]
     rows = record.table(_EVENT, flow=flow.id)
     return rows["t_ns"].astype(np.int64), rows["cong_state"].astype(np.int64)
 

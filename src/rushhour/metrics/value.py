@@ -20,7 +20,7 @@ TOTAL = "total"
 NO_READING = "the kernel gave no such reading"
 """Why a metric is undefined where the kernel does not tell what it needs, or told nothing of that flow."""
 NO_EVENT = "the kernel has no event that tells it"
-SAMPLED = "by samples of tcp_info: the kernel has no event that tells it"
+SAMPLED = "by samples of tcp_info, not by events"
 """Why a value is rough, and cannot be held against one of another kernel that has the event."""
 
 Better = Literal["higher", "lower", "none"]
@@ -96,15 +96,26 @@ def of_end(end: End) -> str:
     return f"end:{end.label}"
 
 
-def at_flow(values: Iterable[MetricValue], name: str) -> list[MetricValue]:
-    """Of the values of one metric that of the flow so named, or else those of its copies (`NAME.1`, …)."""
-    scope, mine = f"flow:{name}", [*values]
-    exact = [value for value in mine if value.scope == scope]
-    return exact or [value for value in mine if _is_copy(value.scope, scope)]
+def at(values: Iterable[MetricValue], flow: str | None = None, scope: str | None = None) -> list[MetricValue]:
+    """Of the values of one metric those that a table of a scenario asks for.
+
+    Args:
+        values: of that metric, at every scope.
+        flow: a flow's name, or that of all its copies.
+        scope: a scope, or its part behind the colon. With neither it is the total, else all.
+    """
+    mine = [*values]
+    if flow is not None:
+        exact = [value for value in mine if value.scope == f"flow:{flow}"]
+        return exact or [value for value in mine if is_copy(value.scope, f"flow:{flow}")]
+    if scope is not None:
+        return [value for value in mine if scope in (value.scope, value.scope.partition(":")[2])]
+    return [value for value in mine if value.scope == TOTAL] or mine
 
 
-def _is_copy(scope: str, of: str) -> bool:
-    return scope.startswith(f"{of}.") and scope[len(of) + 1 :].isdecimal()
+def is_copy(name: str, of: str) -> bool:
+    """Whether a name is that of a copy (`mice.3`)."""
+    return name.startswith(f"{of}.") and name[len(of) + 1 :].isdecimal()
 
 
 def ratio(scope: str, part: float, whole: float, note: str, factor: float = 1.0) -> Found:

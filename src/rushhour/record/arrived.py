@@ -29,11 +29,14 @@ def complete(record: Record, context: Context) -> Context:
 
 
 def _is_open(flow: Flow, duration_ns: int) -> bool:
-    outcome = flow.outcome
-    left = (
-        flow.kind in kinds.STREAMS and outcome.receiver_done_ns is None and outcome.sender_done_ns is not None
+    done = flow.outcome.sender_done_ns
+    return bool(
+        flow.kind in kinds.STREAMS
+        and flow.outcome.bytes_received
+        and flow.outcome.receiver_done_ns is None
+        and done is not None
+        and done < duration_ns
     )
-    return left and bool(outcome.bytes_received) and (outcome.sender_done_ns or 0) < duration_ns
 
 
 def _arrived_ns(record: Record, flow: Flow) -> int | None:

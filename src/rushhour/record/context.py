@@ -96,7 +96,7 @@ class Flow:
     ceiling_bps: int | None = None
     """What the path allows this flow at most, whatever the rates of its links: a class, a policer, fq."""
     arrived_ns: int | None = None
-    """When its last data arrived, as samples show it, where the receiver never came to its end."""
+    """When its last data arrived, as far as is known, where the receiver never came to its end."""
     in_turn: bool = False
     """Whether its packets take the ways in turn, each another one than the packet before."""
 
@@ -130,8 +130,8 @@ class Flow:
     def active_ns(self) -> tuple[int, int] | None:
         """From the connection (the start, where there is none) to the last byte that arrived.
 
-        Of a receiver that never came to its end: to the end of the sender, or to the last data that a sample
-        knows of, whichever is later. None when the flow never began or its end is unknown.
+        Of a receiver that never came to its end: to the end of the sender, or to the last data known to have
+        arrived, whichever is later. None when the flow never began or its end is unknown.
         """
         begin = self.start_ns if self.outcome.connected_ns is None else self.outcome.connected_ns
         done = self.outcome.receiver_done_ns

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from rushhour.errors import RecordError
 from rushhour.metrics.catalog import METRICS
-from rushhour.metrics.value import TOTAL, MetricValue
+from rushhour.metrics.value import MetricValue, at
 from rushhour.quantities.factors import matches
 from rushhour.quantities.measures import convert
 from rushhour.record.record import Record
@@ -140,7 +140,7 @@ class _Values:
             return None, "the tables of this run were not kept (--keep metrics)"
         else:
             found = self._part(table, run.folder)
-        chosen = _at(table, found)
+        chosen = at(found, table.flow, table.scope)
         if len({value.scope for value in chosen}) > 1 and table.flow is None:
             return None, f"{table.metric} has several scopes here, and the table names none"
         known = [value.value for value in chosen if value.value is not None]
@@ -175,21 +175,6 @@ class _Values:
             MetricValue(metric.name, found.scope, found.value, metric.unit, found.note)
             for found in metric.function(part)
         ]
-
-
-def _at(table: Published, values: Sequence[MetricValue]) -> list[MetricValue]:
-    """The values at the scope of a table: of its flow (or all copies of it), its scope, else the total."""
-    if table.flow is not None:
-        name = f"flow:{table.flow}"
-        exact = [value for value in values if value.scope == name]
-        return exact or [
-            value
-            for value in values
-            if value.scope.startswith(f"{name}.") and value.scope[len(name) + 1 :].isdecimal()
-        ]
-    if table.scope is not None:
-        return [value for value in values if table.scope in (value.scope, value.scope.partition(":")[2])]
-    return [value for value in values if value.scope == TOTAL] or list(values)
 
 
 def _rows_of(table: Published, value: Value, runs: Iterable[_Run], values: _Values) -> Iterator[Compared]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from rushhour.metrics.value import TOTAL, at_flow
+from rushhour.metrics.value import TOTAL, at
 from rushhour.quantities.factors import matches, named
 from rushhour.record.output import FILE
 from rushhour.record.seal import RAW
@@ -120,13 +120,12 @@ def _at(
 ) -> Iterator[tuple[str, Sequence[MetricValue]]]:
     """Each thing that the expectation names, and its values."""
     if expect.get("flow"):
-        yield from ((name, at_flow(values, name)) for name in named(expect["flow"]))
+        yield from ((name, at(values, flow=name)) for name in named(expect["flow"]))
     elif expect.get("scope"):
         asked = str(expect["scope"])
-        there = [value for value in values if asked in (value.scope, value.scope.partition(":")[2])]
-        yield asked, there or at_flow(values, asked.removeprefix("flow:"))
+        yield asked, at(values, scope=asked) or at(values, flow=asked.removeprefix("flow:"))
     else:
-        yield TOTAL, [value for value in values if value.scope == TOTAL] or values
+        yield TOTAL, at(values)
 
 
 def _holds(expect: Mapping[str, Any], value: float) -> bool:

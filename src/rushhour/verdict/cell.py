@@ -260,14 +260,10 @@ def _warnings(found: Examined, metrics: Sequence[Judged]) -> list[str]:
     already = [
         entry.text
         for entry in found.expected
-        if entry.base and not all(entry.base.values()) and not _mended(entry)
+        if entry.base and not all(entry.base.values()) and not entry.mended
     ]
     fewer += [entry.reason for entry in metrics if entry.what.unread]
     return fewer + ([f"the base itself does not keep {words.listed(already)}"] if already else [])
-
-
-def _mended(entry: Expected) -> bool:
-    return bool(entry.candidate) and all(entry.candidate.values())
 
 
 def _telling(metrics: Iterable[Judged]) -> list[Judged]:

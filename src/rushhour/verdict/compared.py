@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from rushhour.metrics.catalog import METRICS
-from rushhour.metrics.value import NO_EVENT, NO_READING, SAMPLED, TOTAL, MetricValue, at_flow
+from rushhour.metrics.value import NO_EVENT, NO_READING, SAMPLED, MetricValue, at
 from rushhour.quantities.factors import matches
 from rushhour.quantities.measures import Tolerance
 from rushhour.quantities.units import UnitError
@@ -40,13 +40,9 @@ class Question:
 
     def of(self, values: Iterable[MetricValue]) -> list[MetricValue]:
         """Of the values of its metric those asked for; copies of one flow are one thing: their mean."""
-        mine = [*values]
-        if self.flow is not None:
-            found, name = at_flow(mine, self.flow), f"flow:{self.flow}"
-            return [_mean(found, name)] if any(value.scope != name for value in found) else found
-        if self.scope is not None:
-            return [value for value in mine if self.scope in (value.scope, value.scope.partition(":")[2])]
-        return [value for value in mine if value.scope == TOTAL] or mine
+        found, name = at(values, self.flow, self.scope), f"flow:{self.flow}"
+        are_copies = self.flow is not None and any(value.scope != name for value in found)
+        return [_mean(found, name)] if are_copies else found
 
 
 @dataclass(frozen=True)
@@ -86,6 +82,12 @@ class Expected:
     base: dict[int, bool]
     candidate: dict[int, bool]
     found: str = ""
+
+    @property
+    def mended(self) -> bool:
+        """Whether the base breaks it in some run, and the candidate in none."""
+        broken = bool(self.base) and not all(self.base.values())
+        return broken and bool(self.candidate) and all(self.candidate.values())
 
     @property
     def broken(self) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from rushhour.metrics.completion import DISTRIBUTIONS, transfers
-from rushhour.metrics.value import TOTAL
+from rushhour.metrics.value import TOTAL, at, is_copy
 from rushhour.models.case import cases
 from rushhour.models.registry import MODELS, predict
 from rushhour.quantities.factors import matches
@@ -210,17 +210,17 @@ def values_of(figure: Figure, metrics: Sequence[MetricValue]) -> Iterator[AtScop
             v for v in of_metric if _is_flow(figure.flow, v.scope.removeprefix("flow:")) and ":" in v.scope
         ]
     elif figure.scope:
-        chosen = [v for v in of_metric if figure.scope in (v.scope, v.scope.partition(":")[2])]
+        chosen = at(of_metric, scope=figure.scope)
     elif named & {"flow", "end"}:
         chosen = [v for v in of_metric if v.scope.partition(":")[0] in named]
     else:
-        chosen = [v for v in of_metric if v.scope == TOTAL] or of_metric
+        chosen = at(of_metric)
     return (AtScope(value.scope, value.value) for value in chosen)
 
 
 def _is_flow(wanted: str, name: str) -> bool:
     """Whether a flow is the one wanted, or one of its copies (`mice.3`)."""
-    return name == wanted or (name.startswith(f"{wanted}.") and name[len(wanted) + 1 :].isdigit())
+    return name == wanted or is_copy(name, wanted)
 
 
 def _curves(

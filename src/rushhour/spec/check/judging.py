@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from rushhour.spec.vocabulary import MetricWord, Vocabulary
 
 
-_KINDS = ("flow", "kind", "group", "end", "node", "class", "program")
-"""Of scopes, as the catalogue of metrics has them; a label may have a colon of its own."""
-
-
 def check_judging(scenario: Scenario, words: Vocabulary | None) -> Iterator[Problem]:
     """Check `guards` and every `[[judge]]` against the sweep, the flows, and what can be measured."""
     values = scenario.sweep.values
@@ -48,14 +44,14 @@ def _check_metric(judge: Judge, words: Vocabulary | None) -> Iterator[Problem]:
         yield _unknown(judge.metric, words)
         return
     yield from _check_amounts(judge, metric)
-    yield from _check_scope(judge, metric)
+    yield from _check_scope(judge, metric, words)
 
 
 def check_expected(scenario: Scenario, expect: Expect, words: Vocabulary | None) -> Iterator[Problem]:
     """Check that an expectation is about something that is measured; paths are those within it."""
     metric = None if words is None else words.metrics.get(expect.metric)
-    if metric is not None:
-        yield from _check_scope(expect, metric)
+    if words is not None and metric is not None:
+        yield from _check_scope(expect, metric, words)
     elif words is not None:
         yield _unknown(expect.metric, words)
     yield from _check_place(expect, scenario)
@@ -66,13 +62,14 @@ def _unknown(name: str, words: Vocabulary) -> Problem:
     return Problem(("metric",), f'there is no metric "{name}"', hint)
 
 
-def _check_scope(asked: Judge | Expect, metric: MetricWord) -> Iterator[Problem]:
+def _check_scope(asked: Judge | Expect, metric: MetricWord, words: Vocabulary) -> Iterator[Problem]:
+    hint = f"it has the scopes {', '.join(metric.scopes)}"
     if asked.flow is not None and "flow" not in metric.scopes:
-        hint = f"it has the scopes {', '.join(metric.scopes)}"
         yield Problem(("flow",), f'"{metric.name}" is not measured of single flows', hint)
+    # A label may have a colon of its own.
     kind, colon, _ = (asked.scope or "").partition(":")
-    if colon and kind in _KINDS and kind not in metric.scopes:
-        hint = f"it has the scopes {', '.join(metric.scopes)}"
+    known = {scope for one in words.metrics.values() for scope in one.scopes} if colon else ()
+    if kind in known and kind not in metric.scopes:
         yield Problem(("scope",), f'"{metric.name}" is not measured at {kind}:…', hint)
 
 
