@@ -17,7 +17,7 @@ import pytest
 from commandline import rush
 
 from mutants.relink import Relinker
-from rushhour.debug.core import Asked, debug
+from rushhour.debug import Asked, debug
 from rushhour.errors import KernelError, RecordError, UsageError
 from rushhour.lab import debugger
 from rushhour.lab import kernel as kernels
@@ -114,7 +114,7 @@ def test_what_is_shown_at_an_instant_is_what_was_recorded_then(runs: list[Path])
     sampled = queues[(queues["t_ns"] - 1_000_000_000).abs() < 10_000]
     backlog = int(sampled[sampled["kind"] == "tbf"]["qlen"].max())
     shown = [
-        int(line.split()[3]) for line in said.splitlines() if re.match(r"\S+ +(bfifo|pfifo|tbf|netem) ", line)
+        int(line.split()[4]) for line in said.splitlines() if re.match(r"\S+ +(bfifo|pfifo|tbf|netem) ", line)
     ]
     assert max(shown) == pytest.approx(backlog, abs=1)
     assert re.search(r"^long +retransmission +\d+ ms", said, re.MULTILINE)
@@ -137,6 +137,52 @@ def test_a_flow_and_a_line_are_told_apart(runs: list[Path]) -> None:
     assert '"cubic' in said
     assert re.search(r"^snd_cwnd +\d+$", said, re.MULTILINE)
     assert "struct bictcp" in said
+
+
+def test_an_algorithm_and_a_discipline_show_their_own_memory(tmp_path: Path) -> None:
+    """BIC and CUBIC have structures of one name: each is shown with its own fields."""
+    text = SCENARIO.replace('"cubic", "reno"', '"bic", "cubic"')
+    (tmp_path / "debugged.toml").write_text(text)
+    words = ("--kernel", "debian-6.12", "--no-report", "--out", "out")
+    assert rush("run", "debugged.toml", *words, cwd=tmp_path).returncode == 0
+    bic, cubic = (
+        gdb(run, "--at", "1s", *commands("rush tcp long", "rush qdisc right"))
+        for run in ResultSet.open(tmp_path / "out").folders()
+    )
+    fields = [set(re.findall(r"^(\w+) +\d+$", said, re.MULTILINE)) for said in (bic, cubic)]
+    assert "delayed_ack" in fields[0] - fields[1]
+    assert "bic_K" in fields[1] - fields[0]
+    assert re.search(r"^right +tbf +1: +root +\d+ ", cubic, re.MULTILINE)
+    assert re.search(r"^right +pfifo +10: +1:1 +\d+ ", cubic, re.MULTILINE)
+    # What tc computes of a rate of 10 Mbit/s is in the queue's own memory.
+    assert re.search(r"^rate\.rate_bytes_ps +1250000$", cubic, re.MULTILINE)
+    assert re.search(r"^tokens +-?\d+$", cubic, re.MULTILINE)
+
+
+def test_the_last_call_until_an_instant_is_found_again(runs: list[Path]) -> None:
+    looks = commands("rush time", "continue", "rush time")
+    said = gdb(runs[0], "--at", "1s", "--last", "tbf_dequeue", *looks)
+    last, following = (float(now) for now in re.findall(r"^(\d+\.\d+) s \(", said, re.MULTILINE))
+    assert 0.9 < last < 1 <= following
+
+
+def test_the_last_call_until_a_divergence_may_be_what_parts(runs: list[Path]) -> None:
+    words = ("--divergence", str(runs[0]), "--last", "tcp_ack", "--flow", "long", "--batch")
+    done = rush("debug", str(runs[1]), *words, *commands("rush time", "continue", "rush time"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = re.search(r"^At (\d+\.\d+) s", done.stderr, re.MULTILINE)
+    assert told is not None, done.stderr
+    last, following = (float(now) for now in re.findall(r"^(\d+\.\d+) s \(", done.stdout, re.MULTILINE))
+    assert last <= float(told[1]) + 1e-6 < following
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [("no_such_function", "finds no such function"), ("tcp_v6_rcv", "is not called until then")],
+)
+def test_a_last_call_that_there_is_not_is_told(runs: list[Path], function: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        debug(runs[0], Asked(at="1s", last=function))
 
 
 def test_two_runs_part_where_it_is_said(runs: list[Path]) -> None:
@@ -240,6 +286,9 @@ def test_a_run_that_failed_stops_at_the_line_that_the_kernel_complains_of(
         (Asked(at="3s"), "after the run's end"),
         (Asked(functions=["tcp_ack; shell"]), "is no function"),
         (Asked(functions=["tcp_ack"], flow="short"), 'no flow "short"'),
+        (Asked(at="1s", last="tcp_ack; shell"), "is no function"),
+        (Asked(last="tcp_ack"), "--last needs an instant"),
+        (Asked(at="1s", last="tcp_ack", functions=["tcp_ack"]), "--last and --break both"),
     ],
 )
 def test_what_makes_no_sense_is_refused(runs: list[Path], asked: Asked, message: str) -> None:

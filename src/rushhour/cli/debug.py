@@ -18,7 +18,13 @@ from rushhour.cli.screen import echo
     "--break", "functions", multiple=True, metavar="FUNCTION",
     help="Stop at each call of a function, or at FILE:LINE. May be repeated.",
 )  # fmt: skip
-@click.option("--flow", metavar="F", help="With --break: only calls for this flow (its name, or a port).")
+@click.option(
+    "--last", metavar="FUNCTION",
+    help="With --at or --divergence: stop at the last call of a function until then.",
+)  # fmt: skip
+@click.option(
+    "--flow", metavar="F", help="With --break and --last: only calls for this flow (its name, or a port)."
+)
 @click.option(
     "--divergence", type=click.Path(path_type=Path), metavar="OTHER",
     help="Stop just before the first event that differs from this run's.",

@@ -2,9 +2,7 @@
 
     rush time             the virtual time, since the experiment began
     rush flows            every TCP socket: window, threshold, state, what is under way
-    rush tcp FLOW         one connection's fields
     rush skbs FLOW        what it has to send, and what it may have to send again
-    rush qdisc [DEVICE]   queue disciplines and how long their queues are
     rush timers           what each socket waits for
 
 FLOW is a flow's name, or a port. Fields that a kernel does not have are left out.
@@ -202,56 +200,6 @@ def flows(_: Any) -> None:
     shown(rows, "no TCP socket is connected now")
 
 
-SHOWN = (
-    *("snd_una", "snd_nxt", "write_seq", "rcv_nxt", "snd_wnd", "snd_cwnd", "snd_cwnd_cnt", "snd_ssthresh"),
-    *(
-        "prior_cwnd",
-        "packets_out",
-        "sacked_out",
-        "lost_out",
-        "retrans_out",
-        "delivered",
-        "delivered_ce",
-        "lost",
-    ),
-    *(
-        "app_limited",
-        "srtt_us",
-        "mdev_us",
-        "rttvar_us",
-        "reordering",
-        "high_seq",
-        "undo_marker",
-        "undo_retrans",
-        "prr_delivered",
-        "prr_out",
-    ),
-)
-
-
-def tcp(flow: Any) -> None:
-    """One connection's fields, its address for expressions, and the congestion control's own memory."""
-    tp = one_of(flow)
-    icsk = inet(tp)
-    name, ca = ca_of(tp)
-    print(f"{name_of(sock(tp))}: (struct tcp_sock *){int(tp):#x}, {name}, {ca}")
-    rows = [(name, str(found)) for name in SHOWN if (found := number(tp, name)) is not None]
-    rows += [("icsk_rto", str(number(icsk, "icsk_rto"))), ("icsk_backoff", str(number(icsk, "icsk_backoff")))]
-    table(rows)
-    own = {
-        "cubic": "struct bictcp",
-        "bbr": "struct bbr",
-        "dctcp": "struct dctcp",
-        "vegas": "struct vegas",
-    }.get(name)
-    if (
-        own is not None
-        and (memory := value(f"*({own} *)((struct inet_connection_sock *){int(tp)})->icsk_ca_priv"))
-        is not None
-    ):
-        print(f"{own}: {memory.format_string(max_depth=2)}")
-
-
 def seen(skb: Any) -> Any:
     control = skb["cb"].address.cast(gdb.lookup_type("struct tcp_skb_cb").pointer())
     return control, int(control["seq"]), int(control["end_seq"])
@@ -310,39 +258,6 @@ def skb_of(node: Any) -> Any:
     return gdb.Value(node).cast(gdb.lookup_type("struct sk_buff").pointer())
 
 
-def devices() -> Any:
-    """Every device of every network namespace."""
-    head = value("&net_namespace_list")
-    if head is None:
-        return
-    link = head["next"]
-    while int(link) != int(head):
-        net = container(link, "struct net", "list")
-        first = net["dev_base_head"].address
-        entry = first["next"]
-        while int(entry) != int(first):
-            yield container(entry, "struct net_device", "dev_list")
-            entry = entry["next"]
-        link = link["next"]
-
-
-def qdisc(device: Any) -> None:
-    """Queue disciplines of all devices (or one), with what waits in them and what they dropped."""
-    rows = [("device", "kind", "handle", "packets", "bytes", "dropped", "overlimits")]
-    for dev in devices():
-        name = text_of(dev["name"])
-        if device and name != device:
-            continue
-        queue = dev["_tx"][0]["qdisc"]
-        if not int(queue) or text_of(queue["ops"]["id"]) in ("noqueue", "noop"):
-            continue
-        handle = int(queue["handle"])
-        rows.append((name, text_of(queue["ops"]["id"]), f"{handle >> 16:x}:", str(number(queue, "q.qlen", 0)),
-                     str(number(queue, "qstats.backlog", 0)), str(number(queue, "qstats.drops", 0)),
-                     str(number(queue, "qstats.overlimits", 0))))  # fmt: skip
-    shown(rows, f"{device} has no queue" if device else "no device has a queue")
-
-
 def timers(_: Any) -> None:
     """When each socket's timers fire, from now on: retransmission, delayed ACK, keepalive, pacing."""
     jiffies, now = int(value("jiffies")), now_ns()
@@ -360,40 +275,11 @@ def timers(_: Any) -> None:
     shown(rows, "no timer of a socket is set")
 
 
-class OfFlow(gdb.Breakpoint):  # type: ignore[misc]
-    """A breakpoint at a function that stops only when its socket is a flow's."""
-
-    def __init__(self, function: Any, flow: Any) -> None:
-        super().__init__(function)
-        self.flow = flow
-
-    def stop(self) -> Any:
-        frame = gdb.selected_frame()
-        try:
-            block = frame.block()
-        except RuntimeError:
-            return True
-        pointer = gdb.lookup_type("struct sock").pointer()
-        for symbol in block:
-            if symbol.is_argument:
-                kind = str(symbol.type.strip_typedefs().unqualified())
-                if kind in (
-                    "struct sock *",
-                    "const struct sock *",
-                    "struct tcp_sock *",
-                    "const struct tcp_sock *",
-                ):
-                    return is_of(symbol.value(frame).cast(pointer), self.flow)
-        return True
-
-
 Rush()
 for _name, _work in (
     ("time", time),
     ("flows", flows),
-    ("tcp", tcp),
     ("skbs", skbs),
-    ("qdisc", qdisc),
     ("timers", timers),
 ):
     Part(_name, _work)

@@ -6,9 +6,12 @@ rush place            the frame with the fault, which becomes the current one
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gdb  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+if TYPE_CHECKING:
+    from rushhour.debug.commands import Part
 
 # Every complaint calls one of these, and nothing else does. (kasan_report also comes and says nothing.)
 CALLED = ("__warn", "dump_stack_lvl")
@@ -67,4 +70,4 @@ def place(_: Any) -> None:
     gdb.execute("frame")
 
 
-Part("place", place)  # type: ignore[name-defined] # noqa: F821 - of commands.py
+Part("place", place)

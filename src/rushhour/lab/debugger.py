@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,13 +63,14 @@ class Gdb:
         script: Commands of gdb once the kernel is there; the last of them may let it run.
         batch: End with the script, instead of taking commands from the terminal.
         listen: Be a server at this port of this machine for another debugger, instead.
+        quiet: Show nothing of what gdb says, but for its errors.
     """
 
     symbols: Path
     script: Sequence[str] = ()
     batch: bool = False
     listen: int | None = None
-    said: list[str] = field(default_factory=list)
+    quiet: bool = False
 
     def require(self) -> None:
         """Refuse early.
@@ -90,12 +91,12 @@ class Gdb:
         lines = [_QUIET, f"attach {pid}", _IN, f"symbol-file {self.symbols}", _HEARD, *self.script]
         place.write_text(_BEFORE + "\n".join(lines) + "\n", encoding="utf-8")
         words = ["gdb", "-q", "-nh", *(["-nx", "-batch"] if self.batch else []), "-x", str(place)]
-        quiet = {"DEBUGINFOD_URLS": ""}
         subprocess.run(
             words,
             check=False,
-            env={**os.environ, **quiet},
+            env={**os.environ, "DEBUGINFOD_URLS": ""},
             stdin=None if not self.batch else subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL if self.quiet else None,
         )
 
     def _serve_others(self, pid: int) -> None:
