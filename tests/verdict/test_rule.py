@@ -1,6 +1,7 @@
 """The rule: luck is no change, a change is found, and nothing is said that n values cannot say."""
 
 import math
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -149,7 +150,7 @@ def test_a_change_in_every_cell_is_found_with_five_seeds() -> None:
 
 
 def test_looks_double_up_to_the_most() -> None:
-    assert Rule().looks() == [5, 10, 20]
+    assert Rule().looks() == [5, 10, 20, 40]
     assert Rule(seeds=3, max_seeds=3).looks() == [3]
     assert Rule(seeds=4, max_seeds=10).looks() == [4, 8, 10]
 
@@ -244,3 +245,12 @@ def test_as_many_repetitions_as_are_said_to_be_needed_do() -> None:
 
 def test_no_number_of_repetitions_finds_what_cannot_be_told() -> None:
     assert needed([1.0, 1.0], [1.0, 1.0], 0.0, 0.05) is None
+
+
+@pytest.mark.parametrize("command", ["compare", "bisect"])
+def test_commands_have_the_seeds_of_the_rule(command: str) -> None:
+    """Their modules know them by themselves: what judges is not read for --help."""
+    options = {
+        one.name: one.default for one in import_module(f"rushhour.cli.{command}").__dict__[command].params
+    }
+    assert (options["seeds"], options["max_seeds"]) == (Rule().seeds, Rule().max_seeds)

@@ -21,7 +21,7 @@ from rushhour.record.slim import WHOLE, Wanted
 from rushhour.running.prepare import RESULTS
 from rushhour.spec.vary import quick_look
 from rushhour.verdict.comparing import share
-from rushhour.verdict.rule import Rule
+from rushhour.verdict.rule import MAX_SEEDS, SEEDS, Rule
 from rushhour.version import __version__
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ class Options:
     flow: str | None = None
     minimum: str | None = None
     improved: bool = False
-    seeds: int = 5
-    max_seeds: int = 20
+    seeds: int = SEEDS
+    max_seeds: int = MAX_SEEDS
     out: Path | None = None
     resume: bool = False
     jobs: int | None = None

@@ -25,7 +25,7 @@ from rushhour.cli.screen import console, printer, say, tell_json
 @click.option("--quick", is_flag=True, help="A quick look at the scenario.")
 @click.option("--seeds", type=click.IntRange(1, 100), default=5, show_default=True, help="Runs of a commit.")
 @click.option(
-    "--max-seeds", type=click.IntRange(1, 100), default=20, show_default=True,
+    "--max-seeds", type=click.IntRange(1, 100), default=40, show_default=True,
     help="Runs of a commit that is hard to decide.",
 )  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Runs at once; default: one per CPU.")

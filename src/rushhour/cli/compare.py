@@ -40,7 +40,7 @@ _OF_SCRIPTS = {
     help="Runs of a cell that differs.",
 )  # fmt: skip
 @click.option(
-    "--max-seeds", type=click.IntRange(1), default=20, show_default=True, metavar="N",
+    "--max-seeds", type=click.IntRange(1), default=40, show_default=True, metavar="N",
     help="Runs of a cell at most, while it cannot be decided.",
 )  # fmt: skip
 @click.option("--minimum", metavar="5%", help="Least change that matters, unless the scenario has its own.")

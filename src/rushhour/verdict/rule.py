@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from rushhour.verdict.vocabulary import Decision
 
-SEEDS, MAX_SEEDS = 5, 20
+SEEDS, MAX_SEEDS = 5, 40
 
 # Arithmetic on values that are equal but for their last bits.
 _NOISE = 1e-12

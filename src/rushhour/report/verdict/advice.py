@@ -10,6 +10,7 @@ from rushhour.record.asked import command
 from rushhour.record.manifest import REAL_TIME
 from rushhour.report.verdict.order import ordered
 from rushhour.spec.sweep import set_words
+from rushhour.verdict.rule import MAX_SEEDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +57,7 @@ def commands(document: VerdictFile) -> list[str]:
 def _suggested(document: VerdictFile) -> Iterator[Step]:
     names = [str(side.name) for side in document.sides]
     if document.verdict == "inconclusive" and all(map(_is_kernel, document.sides)):
-        more = 2 * (document.rule.max_seeds or 20)
+        more = 2 * (document.rule.max_seeds or MAX_SEEDS)
         yield Step(
             "Decide what is open with more seeds", command(["compare", *names, "--max-seeds", str(more)])
         )
@@ -126,7 +127,7 @@ def _blame(cell: ComparedCell, document: VerdictFile) -> Iterator[Step]:
 
 def _more(cell: ComparedCell, document: VerdictFile) -> Iterator[Step]:
     if cell.verdict == "inconclusive" and all(map(_is_kernel, document.sides)):
-        more = 2 * max(len(cell.seeds), (document.rule.max_seeds or 20))
+        more = 2 * max(len(cell.seeds), (document.rule.max_seeds or MAX_SEEDS))
         names = [str(side.name) for side in document.sides]
         words = ["compare", *names, "--scenario", _scenario(cell), *_quick(cell), "--max-seeds", str(more)]
         yield Step("Decide it with more seeds", command(words))
