@@ -190,6 +190,17 @@ def test_each_of_its_counters_is_in_its_metric(tmp_path: Path, metric: str, coun
     assert found(record, metric) == {"total": sum(10**place for place in range(len(counters)))}
 
 
+@pytest.mark.parametrize(
+    ("release", "value"),
+    [("5.10.262", None), ("5.17.0-rc1", None), ("5.18.0", 42), ("6.1.192", 42), ("", 42)],
+)
+def test_an_old_kernel_does_not_tell_who_waits(tmp_path: Path, release: str, value: float | None) -> None:
+    """It counts a connection when its wait ends, a minute later."""
+    result = {"counters": {"s1": {"TcpExt.TW": 40, "TcpExt.TWKilled": 2}}, "kernel": {"release": release}}
+    record = make.record(tmp_path / "run", result=result)
+    assert found(record, "time_waits") == {"total": value}
+
+
 def test_resets_are_counted_where_they_are_sent(tmp_path: Path) -> None:
     counters = {"s1": {"Tcp.OutRsts": 2, "Tcp.EstabResets": 7}, "r1": {"Tcp.OutRsts": 1}}
     record = make.record(tmp_path / "run", result={"counters": counters})

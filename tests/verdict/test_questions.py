@@ -5,9 +5,9 @@ from typing import Any, cast
 
 import pytest
 
-from rushhour.metrics.value import NO_EVENT, SAMPLED, MetricValue
+from rushhour.metrics.value import COUNTED_LATE, NO_EVENT, SAMPLED, MetricValue
 from rushhour.verdict import cell
-from rushhour.verdict.compared import compared, questions
+from rushhour.verdict.compared import compared, expectations, questions
 from rushhour.verdict.rule import Rule
 
 
@@ -33,7 +33,14 @@ def test_without_a_word_the_metric_s_own_side_holds() -> None:
         assert found.better == better
 
 
-@pytest.mark.parametrize(("old", "new"), [((None, NO_EVENT), (100.0, None)), ((3.0, SAMPLED), (5.0, None))])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ((None, NO_EVENT), (100.0, None)),
+        ((None, COUNTED_LATE), (40.0, None)),
+        ((3.0, SAMPLED), (5.0, None)),
+    ],
+)
 def test_what_one_kernel_has_no_event_for_is_not_held_against_it(old: Any, new: Any) -> None:
     def trial(value: float | None, note: str | None) -> Any:
         values = [MetricValue("window_reductions", "flow:long", value, "events", note)]
@@ -55,3 +62,20 @@ def test_a_reason_names_by_what_users_lose_before_what_departs() -> None:
     found: Any = SimpleNamespace()
     reason = cell._reason("worse", parts, metrics, found)
     assert reason == "retransmits changed; 1 more metric with the same verdict"
+
+
+def test_a_law_about_what_one_kernel_cannot_tell_is_no_law_for_it() -> None:
+    """Neither is it broken by the kernel that does not tell, nor mended by the one that does."""
+
+    def trial(value: float | None, note: str | None) -> Any:
+        return SimpleNamespace(
+            usable=True, values=lambda _: [MetricValue("time_waits", "total", value, "events", note)]
+        )
+
+    law: Any = SimpleNamespace(resolved={"expect": [{"metric": "time_waits", "equals": 40.0}]}, factors={})
+    silent, rough, kept = trial(None, COUNTED_LATE), trial(39.0, SAMPLED), trial(40.0, None)
+    for other in (silent, rough):
+        assert expectations(law, {1: other}, {1: kept}) == []
+        assert expectations(law, {1: kept}, {1: other}) == []
+    (one,) = expectations(law, {1: trial(39.0, None)}, {1: kept})
+    assert one.mended

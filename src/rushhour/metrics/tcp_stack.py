@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.metrics.paths import stack_counters
-from rushhour.metrics.value import TOTAL, Found, Metric
+from rushhour.metrics.value import COUNTED_LATE, TOTAL, Found, Metric
 from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
@@ -98,10 +98,18 @@ _OLDER: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
+# Counted where they begin since "tcp/dccp: no longer use twsk_net(tw) from tw_timer_handler()".
+_LATE = ("TcpExt.TW", "TcpExt.TWKilled")
+
+
 def _sum(names: tuple[str, ...]) -> Callable[[Record], Iterator[Found]]:
     def function(record: Record) -> Iterator[Found]:
         counters = record.once(stack_counters)
-        if counters and record.flows(*_TCP):
+        if not counters or not record.flows(*_TCP):
+            return
+        if names == _LATE and record.result.kernel.before(5, 18):
+            yield Found(TOTAL, None, COUNTED_LATE)
+        else:
             yield Found(TOTAL, float(sum(counters.get(name, 0) for name in names)))
 
     return function

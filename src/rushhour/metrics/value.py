@@ -22,6 +22,9 @@ NO_READING = "the kernel gave no such reading"
 NO_EVENT = "the kernel has no event that tells it"
 SAMPLED = "by samples of tcp_info, not by events"
 """Why a value is rough, and cannot be held against one of another kernel that has the event."""
+COUNTED_LATE = "before 5.18 a kernel counts them when their wait ends"
+OTHERWISE = frozenset({NO_EVENT, SAMPLED, COUNTED_LATE})
+"""What is said of a quantity that one kernel tells otherwise than others, or not at all."""
 
 Better = Literal["higher", "lower", "none"]
 

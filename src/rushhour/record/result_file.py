@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from rushhour.record.document import EMPTY, Document, Exact
@@ -69,6 +70,11 @@ class KernelResult(Document):
     release: str = ""
     version: str = ""
     congestion_controls: tuple[str, ...] = ()
+
+    def before(self, major: int, minor: int) -> bool:
+        """Whether it is older than a release; not, if it does not say which it is."""
+        found = re.match(r"(\d+)\.(\d+)", self.release)
+        return found is not None and (int(found[1]), int(found[2])) < (major, minor)
 
 
 class PingResult(Document):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from rushhour.metrics.value import TOTAL, at
+from rushhour.metrics.value import OTHERWISE, TOTAL, at
 from rushhour.quantities.factors import matches, named
 from rushhour.record.output import FILE
 from rushhour.record.seal import RAW
@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether one expectation holds at one scope; `message` says it in words."""
+    """Whether one expectation holds at one scope; `message` says it in words.
+
+    `rough`: this kernel tells the quantity otherwise than others, or not at all (`OTHERWISE`): where it does
+    not hold, that says little of the kernel.
+    """
 
     metric: str
     scope: str
@@ -33,6 +37,7 @@ class Verdict:
     value: float | None
     wanted: str
     message: str
+    rough: bool = False
 
 
 def check(record: Record, values: Iterable[MetricValue] | None = None) -> list[Verdict]:
@@ -112,6 +117,7 @@ def _held(expect: Mapping[str, object], value: MetricValue, wanted: str) -> Verd
         value=value.value,
         wanted=wanted,
         message=f"{value.metric} of {value.scope} is {found}{why}; expected {wanted}",
+        rough=value.note in OTHERWISE,
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from rushhour.metrics.catalog import METRICS
-from rushhour.metrics.value import NO_EVENT, NO_READING, SAMPLED, MetricValue, at
+from rushhour.metrics.value import NO_READING, OTHERWISE, MetricValue, at
 from rushhour.quantities.factors import matches
 from rushhour.quantities.measures import Tolerance
 from rushhour.quantities.units import UnitError
@@ -147,10 +147,11 @@ def _by_metric(values: Iterable[MetricValue]) -> Mapping[str, Sequence[MetricVal
 
 
 def expectations(cell: SideCell, base: Mapping[int, Trial], candidate: Mapping[int, Trial]) -> list[Expected]:
-    """The expectations of the scenario, held against the usable runs of both sides."""
+    """The expectations of the scenario, in the usable runs of both sides, as far as both can tell."""
     tables = cell.resolved.get("expect")
     expects = [dict(entry) for entry in tables or () if isinstance(entry, dict)]
     made: dict[str, Expected] = {}
+    rough: dict[str, set[str]] = {"base": set(), "candidate": set()}
     for side, trials in (("base", base), ("candidate", candidate)):
         for seed, trial in trials.items():
             for expect in expects if trial.usable else ():
@@ -159,9 +160,10 @@ def expectations(cell: SideCell, base: Mapping[int, Trial], candidate: Mapping[i
                     text = f"{verdict.metric} of {verdict.scope} {verdict.wanted}"
                     entry = made.get(text) or Expected(text, {}, {})
                     getattr(entry, side)[seed] = verdict.ok
+                    rough[side] |= {text} if verdict.rough else set()
                     broken = verdict.message if side == "candidate" and not verdict.ok else ""
                     made[text] = Expected(text, entry.base, entry.candidate, entry.found or broken)
-    return list(made.values())
+    return [entry for text, entry in made.items() if text not in rough["base"] ^ rough["candidate"]]
 
 
 def _compared(
@@ -188,9 +190,9 @@ def _compared(
 
 
 def _by_other_means(*sides: Iterable[MetricValue | None]) -> bool:
-    """Whether one kernel alone lacks the event that tells the quantity: it has none there, or by samples."""
+    """Whether one kernel alone tells the quantity otherwise: by samples, say, where the other has events."""
     notes = ({value.note for value in side if value is not None} for side in sides)
-    return len({bool(found & {SAMPLED, NO_EVENT}) for found in notes}) > 1
+    return len({bool(found & OTHERWISE) for found in notes}) > 1
 
 
 def _read(entry: Compared, base: Mapping[int, Trial], candidate: Mapping[int, Trial]) -> Compared:
