@@ -104,6 +104,14 @@ def test_patterns_of_scenario_and_metric_must_both_fit() -> None:
     assert [len(one["known"]) for one in cells] == [1, 0, 0]
 
 
+def test_the_change_of_most_cells_comes_first() -> None:
+    late = [
+        cell(i, scenario="suite/delayed-acks", metrics=[metric(metric="ack_timeout_max_us")]) for i in (1, 2)
+    ]
+    found = explain(between("6.1.1", "6.12.1", cell(0, divergence=parted("backoff")), *late))
+    assert [one["cells"] for one in found["known"]["changes"]] == [2, 1]
+
+
 def test_what_is_worse_stays_worse() -> None:
     before = between("6.1.1", "6.12.1", cell(0, divergence=parted("backoff")))
     after = explain(before)

@@ -124,8 +124,9 @@ def table() -> str:
 def explain(document: Mapping[str, Any]) -> dict[str, Any]:
     """The document with `known` in each cell that changed (`Change.document`), and which changes were seen.
 
-    `known` of the whole has `changes` (commit, subject, since, cells), and how many of the cells that are
-    worse or better are `explained` and `unexplained`. Without two releases to compare both are left out.
+    `known` of the whole has `changes` (commit, subject, since, cells), that of most cells first, and how many
+    of the cells that are worse or better are `explained` and `unexplained`. Without two releases to compare
+    both are left out.
     """
     releases = [
         str((document[side].get("kernel") or {}).get("release") or "") for side in ("base", "candidate")
@@ -145,7 +146,7 @@ def explain(document: Mapping[str, Any]) -> dict[str, Any]:
         "known": {
             "changes": [
                 {"commit": one.commit, "subject": one.subject, "since": one.since, "cells": seen[one.subject]}
-                for one in possible
+                for one in sorted(possible, key=lambda one: -seen[one.subject])
                 if seen[one.subject]
             ],
             "explained": explained,
