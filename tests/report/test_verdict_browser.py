@@ -71,8 +71,13 @@ def test_a_phone_scrolls_down_only(page: str, tmp_path: Path, width: int) -> Non
     said.width = innerWidth;
     said.page = document.documentElement.scrollWidth;
     said.plot = $(".pictures canvas").clientWidth;
+    said.reason = $(".cells td:last-child").clientWidth;
+    $(".filters [data-verdict=worse]").click();
+    said.left = all(".cells tbody tr").filter((row) => row.clientHeight > 0).length;
     """
     said = drive(page, tmp_path, steps, width)
     assert said["width"] == width
     assert said["page"] <= width
     assert 0.7 * width < said["plot"] <= width
+    assert said["reason"] > 0.8 * width, "words of a reason are not broken"
+    assert said["left"] == 3
