@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from builders import SECOND
 
+from rushhour.record import courses
 from rushhour.series import idle_rtt
 
 if TYPE_CHECKING:
@@ -87,6 +88,33 @@ def test_samples_between_acks_are_no_queue_either(tmp_path: Path) -> None:
     assert series.source == "tcp_info"
     settled = (series.t_s < 1.19) | (series.t_s > 1.6) & (series.t_s < 3) | (series.t_s > 3.5)
     assert np.abs(series.values[settled]).max() < 200
+
+
+def test_a_path_that_changes_delays_by_no_buffer(tmp_path: Path) -> None:
+    """Its first second alone, in which the idle path takes 200 ms: the mean over all time is 72."""
+    t_ns, srtt = (column[:160] for column in smoothing())
+    una = 1000 * np.arange(len(t_ns))
+    rows = make.rows(
+        make.TCP_PROBE, t_ns=t_ns, flow=0, snd_una=una, snd_nxt=una + 2000,
+        srtt=np.concatenate([srtt[:1], srtt[:-1]]).astype(np.uint32),
+    )  # fmt: skip
+    record = kept(tmp_path / "run", {"tcp_probe": rows})
+    assert make.found(record, "buffer_delay_pct")["flow:long"] == pytest.approx(0, abs=3)
+
+
+@pytest.mark.parametrize(
+    ("done_s", "mean_ms"), [(1, 200), (2, 110), (4, (200 + 2 * 20 + 50) / 4), (None, MEAN / MS + 10)]
+)
+def test_the_mean_is_of_the_time_that_a_flow_was_active(
+    tmp_path: Path, done_s: int | None, mean_ms: float
+) -> None:
+    done_ns = None if done_s is None else done_s * SECOND
+    flow = make.flow(base_rtt_ns=MEAN + 10 * MS, ends=[2, 4], reverse_ends=[3])
+    outcomes = [make.outcome(0, sender_done_ns=done_ns, receiver_done_ns=done_ns)]
+    context = make.record(tmp_path / "run", {}, flows=[flow], ends=path(), outcomes=outcomes).context
+    found = courses.mean_base_rtt_ns(context.flows[0], context.ends)
+    assert found is not None
+    assert found / MS == pytest.approx(mean_ms)
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ from rushhour.causes.thresholds import LASTING, WAITED, WAITED_S
 from rushhour.explain import holes, origins
 from rushhour.explain.traffic import Beside, beside
 from rushhour.metrics.queue import since_start
+from rushhour.metrics.repair import unprompted
 from rushhour.metrics.tcp import ideal_bps, last
-from rushhour.record import decode, keys
+from rushhour.record import courses, decode, keys
 from rushhour.series.handshake import handshake_s, syn_retransmits
 from rushhour.series.timeline import timelines
 from rushhour.series.waits import Wait, waits
@@ -93,6 +94,7 @@ class RecordedFlow:
     segments: int = 0
     retransmits: int = 0
     duplicates: int = 0
+    unprompted: int = 0
     timeouts: int = 0
     marked: int = 0
     wire_loss: float = 0.0
@@ -223,7 +225,7 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         shares=found.shares,
         timeline=found,
         possible_bps=_possible(record, flow, policers, seconds),
-        base_rtt_s=None if flow.base_rtt_ns is None else flow.base_rtt_ns * 1e-9,
+        base_rtt_s=_idle_s(record, flow),
         rtt_s=_median(record, "srtt_us", flow),
         queue_s=_median(record, "srtt_queue_delay_us", flow),
         mss=last(record, flow, "snd_mss"),
@@ -237,6 +239,7 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         segments=segments,
         retransmits=again,
         duplicates=last(record, flow, "dsack_dups") or 0,
+        unprompted=unprompted(record, flow),
         timeouts=_struck(record, flow, syns),
         marked=last(record, flow, "delivered_ce") or 0,
         wire_loss=max(0.0, _lost(record, flow.ways) - syns / max(1, segments)),
@@ -265,6 +268,12 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         refused=_risen(record, planned.to, *REFUSED),
         hole=holes.hole(record, flow),
     )
+
+
+def _idle_s(record: Record, flow: Flow) -> float | None:
+    """RTT of the idle path while the flow was active."""
+    found = courses.mean_base_rtt_ns(flow, record.context.ends)
+    return None if found is None else found * 1e-9
 
 
 def _possible(record: Record, flow: Flow, policers: Sequence[End], seconds: float) -> float | None:
@@ -373,5 +382,4 @@ def _others(record: Record, flow: Flow) -> Iterable[Other]:
         common = min(span[1], theirs[1]) - max(span[0], theirs[0])
         if common >= LASTING * (span[1] - span[0]):
             rate = 8e9 * (other.outcome.bytes_received or 0) / (theirs[1] - theirs[0])
-            base = None if other.base_rtt_ns is None else other.base_rtt_ns * 1e-9
-            yield Other(other.name, _algorithm(record, other), rate, base)
+            yield Other(other.name, _algorithm(record, other), rate, _idle_s(record, other))

@@ -39,12 +39,13 @@ def _reordering(e: RecordedFlow) -> Shown | None:
     """What was taken for loss had only been overtaken: the receiver reports duplicates (RFC 2883).
 
     Without SACK most of what is sent again after a timeout had arrived; after a policer's drops much of it.
+    What a timer sent, a late answer alone makes needless.
     """
     counted = _policer(e) is None and e.hole is None  # nobody counts what a switch drops for its size
     if not e.options & OPTION_SACK or not e.retransmits or not counted:
         return None
     lost = e.wire_loss * e.segments + e.queue_drops + e.policed
-    spurious = max(e.duplicates, e.retransmits - round(lost))
+    spurious = max(e.duplicates, e.retransmits - round(lost)) - e.unprompted
     if spurious < SPURIOUS * e.retransmits:
         return None
     needless = f"at least {spurious} of {e.retransmits} retransmissions were not needed"

@@ -250,8 +250,9 @@ def _rpm(record: Record) -> Iterator[Found]:
 
 def _inflation(record: Record) -> Iterator[Found]:
     for flow, trip in _round_trips(record):
-        if trip and flow.base_rtt_ns:
-            yield Found(of_flow(flow), trip * 1e3 / flow.base_rtt_ns)
+        idle_ns = courses.mean_base_rtt_ns(flow, record.context.ends)
+        if trip and idle_ns:
+            yield Found(of_flow(flow), trip * 1e3 / idle_ns)
         else:
             yield Found(of_flow(flow), None, "no round trip, or an idle path without delay")
 

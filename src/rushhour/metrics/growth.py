@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rushhour.metrics.value import SAMPLED, Found, Metric, of_flow
+from rushhour.record import courses
 from rushhour.record.decode import unwrap32
 from rushhour.series.readings import NO_SSTHRESH
 from rushhour.traffic import kinds
@@ -169,9 +170,12 @@ def _before_the_first_ack(record: Record, flow: Flow) -> float | None:
     """Segments sent by the last sample within a round trip from the connection."""
     t_ns, info = record.tcp_info(flow.id)
     begin = flow.outcome.connected_ns
-    if begin is None or flow.base_rtt_ns is None or "data_segs_out" not in (info.dtype.names or ()):
+    if begin is None or "data_segs_out" not in (info.dtype.names or ()):
         return None
-    sent = info["data_segs_out"][(t_ns > begin) & (t_ns < begin + flow.base_rtt_ns)]
+    idle_ns = courses.base_rtt_ns(flow, record.context.ends, np.array([begin * 1e-9]))
+    if idle_ns is None:
+        return None
+    sent = info["data_segs_out"][(t_ns > begin) & (t_ns < begin + idle_ns[0])]
     return float(sent[-1]) if len(sent) else None
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from rushhour.metrics.growth import changes, sampled
 from rushhour.metrics.tcp import last
 from rushhour.metrics.value import Found, Metric, of_flow, ratio
+from rushhour.series.handshake import SYN_SENT
 from rushhour.series.readings import CA_RECOVERY
 from rushhour.traffic import kinds
 
@@ -30,6 +31,21 @@ def _times(record: Record, flow: Flow, table: str) -> NDArray[np.float64]:
         return np.zeros(0)
     stamps = np.sort(record.table(table, flow=flow.id)["t_ns"].astype(np.int64))
     return (stamps - flow.start_ns) / 1e6
+
+
+def unprompted(record: Record, flow: Flow) -> int:
+    """Retransmissions that no report of a hole prompted: loss probes, and what a timeout sent again.
+
+    By the events: those outside of Recovery. 0 where they were not traced.
+    """
+    if not (record.has("tcp_retransmit_skb") and record.has("tcp_cong_state_set")):
+        return 0
+    again = record.table("tcp_retransmit_skb", flow=flow.id)
+    changes = record.table("tcp_cong_state_set", flow=flow.id)
+    sent_ns = again["t_ns"][again["state"] != SYN_SENT]
+    states = np.concatenate([[0], changes["cong_state"]])
+    at = np.searchsorted(changes["t_ns"], sent_ns, side="right")
+    return int((states[at] != CA_RECOVERY).sum())
 
 
 def _again(of: Callable[[NDArray[np.float64]], float | None]) -> Callable[[Record], Iterator[Found]]:

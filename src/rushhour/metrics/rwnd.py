@@ -27,9 +27,10 @@ def _window(record: Record, flow: Flow) -> float | None:
 
 def _limit(record: Record, flow: Flow) -> float | None:
     window = _window(record, flow)
-    if window is None or not flow.base_rtt_ns:
+    idle_ns = courses.mean_base_rtt_ns(flow, record.context.ends)
+    if window is None or not idle_ns:
         return None
-    allowed = window_limited_bps(window, flow.base_rtt_ns * 1e-9)
+    allowed = window_limited_bps(window, idle_ns * 1e-9)
     rate = courses.bottleneck_bps(flow, record.context.ends)
     if not rate or not flow.payload_per_packet or not flow.frame_bytes:
         return allowed

@@ -150,13 +150,16 @@ def _efficiency(record: Record) -> Iterator[Found]:
 
 def _buffer_delay(record: Record) -> Iterator[Found]:
     for flow in record.flows(*kinds.TCP_STREAMS):
-        series = record.series("srtt_us", flow=flow.id)
-        known = series.values[~np.isnan(series.values)]
+        rtt, queued = (
+            record.series(name, flow=flow.id).values for name in ("srtt_us", "srtt_queue_delay_us")
+        )
+        known = rtt[~np.isnan(rtt)]
         if not flow.base_rtt_ns or not len(known):
             yield Found(of_flow(flow), None, "no RTT reading, or an idle path without delay")
             continue
-        base = flow.base_rtt_ns / 1e3
-        yield Found(of_flow(flow), 100 * (float(known.mean()) - base) / base)
+        # A smoothed RTT follows a path that changes with delay: so does the baseline beside it.
+        waited = float(queued[~np.isnan(queued)].mean())
+        yield Found(of_flow(flow), 100 * waited / (float(known.mean()) - waited))
 
 
 METRICS = [
@@ -241,7 +244,8 @@ METRICS = [
         "lower",
         ("flow",),
         "Buffer delay (RFC 6349, section 4.3): (average RTT - baseline RTT) / baseline RTT · 100; the "
-        "average of the smoothed RTT at each ACK, the baseline of the idle path.",
+        "average of the smoothed RTT at each ACK, the baseline of the idle path, smoothed likewise where it "
+        "changes.",
         _buffer_delay,
     ),
 ]

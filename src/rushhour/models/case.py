@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from rushhour.models.fluid import carried_bps
 from rushhour.models.fragments import UDP_HEADER, fragment_header, fragments
 from rushhour.quantities.units import Duration
+from rushhour.record import courses
 from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ def _dropped_at(record: Record, host: str) -> float:
 
 def _case(record: Record, flow: Flow, asked: PlanFlow, load: tuple[float, float], sharing: int) -> Case:
     ends = record.context.ends
+    idle_ns = courses.mean_base_rtt_ns(flow, ends)
     kept = math.prod(1 - ends[end].loss for end in flow.ends if end in ends)
     kept *= 1 - _dropped_at(record, asked.to)
     narrow = None if flow.bottleneck_end is None else ends.get(flow.bottleneck_end)
@@ -140,7 +142,7 @@ def _case(record: Record, flow: Flow, asked: PlanFlow, load: tuple[float, float]
         cc=asked.cc or "",
         mss_bytes=flow.payload_per_packet,
         frame_bytes=flow.frame_bytes,
-        rtt_s=flow.base_rtt_ns / 1e9 if flow.base_rtt_ns else None,
+        rtt_s=idle_ns / 1e9 if idle_ns else None,
         loss=1 - kept,
         rate_bps=float(flow.bottleneck_bps) if flow.bottleneck_bps else None,
         buffer_bytes=None if buffer is None else float(buffer),

@@ -168,6 +168,18 @@ def base_rtt_ns(flow: Flow, ends: Mapping[int, End], t_s: NDArray[np.float64]) -
     return total
 
 
+def mean_base_rtt_ns(flow: Flow, ends: Mapping[int, End]) -> float | None:
+    """RTT of the idle path, the mean while the flow was active; None where it is not known."""
+    span = flow.active_ns
+    varying = [end for end in (ends.get(number) for number in flow.path) if end is not None and end.over_time]
+    if span is None or not varying or flow.base_rtt_ns is None:
+        return flow.base_rtt_ns
+    inside = [t_ns for t_ns in instants(varying).tolist() if span[0] < t_ns < span[1]]
+    edges = np.array([span[0], *inside, span[1]], np.float64)
+    found = base_rtt_ns(flow, ends, edges[:-1] * 1e-9)
+    return None if found is None else float((found * np.diff(edges)).sum() / (edges[-1] - edges[0]))
+
+
 def sent_ns(end: End, size: int) -> float:
     """What a frame of so many bytes takes to be sent at an end, in ns; 0 where that takes no time."""
     return size * 8e9 / end.serial_bps if end.serial_bps else 0.0

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 class FlowLine:
     """One flow, or an arrival process, in words: `s1 → r1`, `cubic`, `0 to 30 s`; its metrics' scope.
 
-    `group` is the `[[flow]]` it is a copy of; of a single flow its own name. `look` is its look in the whole
+    `when` is the time that the scenario gives it, `active` what it took of that. `group` is the `[[flow]]` it
+    is a copy of; of a single flow its own name. `look` is its look in the whole
     report (`report/palette.py`), None where its place among the flows decides.
     """
 
@@ -42,6 +43,7 @@ class FlowLine:
     scope: str
     group: str
     look: int | None = None
+    active: str = ""
 
 
 @dataclass(frozen=True)
@@ -194,20 +196,30 @@ def _queues(ends: list[End]) -> str:
 def flow_lines(record: Record) -> list[FlowLine]:
     """The flows in words, in their order; then the arrival processes, a line for each."""
 
-    def line(flow: Flow, name: str, when: str, scope: str) -> FlowLine:
+    def line(flow: Flow, name: str, when: str, scope: str, active: str) -> FlowLine:
         asked = record.asked(flow)
         path = f"{asked.from_ or '?'} → {asked.to or '?'}"
-        return FlowLine(name, flow.kind, path, asked.cc or "", when, scope, flow.group)
+        return FlowLine(name, flow.kind, path, asked.cc or "", when, scope, flow.group, active=active)
 
     lines = []
     for flow in record.flows():
         stop = f"{flow.stop_ns / 1e9:g}" if flow.stop_ns is not None else "end"
         when = f"{flow.start_ns / 1e9:g} \N{EN DASH} {stop} s"
-        lines.append(line(flow, flow.name, when, f"flow:{flow.name}"))
+        done_ns = _ended_ns(flow, record.context.duration_ns)
+        active = when if done_ns is None else f"{flow.start_ns / 1e9:g} \N{EN DASH} {done_ns / 1e9:.3g} s"
+        lines.append(line(flow, flow.name, when, f"flow:{flow.name}", active))
     arrived = Counter(flow.group for flow in record.arrivals())
     first = {flow.group: flow for flow in reversed(record.arrivals())}
     for group, number in arrived.items():
         begin, stop_ns = first[group].arrival or (0, 0)
         when = f"{number} in {begin / 1e9:g} \N{EN DASH} {stop_ns / 1e9:g} s"
-        lines.append(line(first[group], group, when, f"group:{group}"))
+        lines.append(line(first[group], group, when, f"group:{group}", when))
     return lines
+
+
+def _ended_ns(flow: Flow, end_ns: int) -> int | None:
+    """When a flow ended before its time was over, by what it had to send or by an error; else None."""
+    span = flow.active_ns
+    last_ns = min(end_ns, flow.stop_ns or end_ns)
+    # What is under way when a flow's time is over arrives a little later, and what is sent last may be lost.
+    return span[1] if span is not None and span[1] < last_ns else None
