@@ -35,8 +35,9 @@ class AgentHook(BuildHookInterface[Any]):
         if self.target_name != "wheel" or version == "editable":
             return
         root = Path(self.root)
-        command = [root / "scripts/cargo", "build", "--release", "--locked"]
-        if code := subprocess.run(command, cwd=root / "agent", check=False).returncode:
+        # Its standard output is the path, which pip would show.
+        command = [root / "scripts/agent"]
+        if code := subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode:
             # An exit, not an error: pip would show a page of its own calls instead of the words.
             sys.exit(
                 _advice(root) if code == _NO_CARGO else "Rush Hour's agent could not be built; see above."

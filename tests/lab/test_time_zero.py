@@ -5,7 +5,6 @@ steps of its set-up, at random.
 """
 
 import os
-import platform
 import shutil
 import subprocess
 from dataclasses import replace
@@ -29,10 +28,9 @@ SEEDS = (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03)
 @pytest.fixture(scope="module")
 def disturbing(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Not optimised either, so each of its steps takes other times than those of the agent that ships."""
-    words = "../scripts/cargo build -q --locked --features disturb"
-    subprocess.run(words.split(), cwd=ROOT / "agent", check=True)
-    built = ROOT / f"agent/target/{platform.machine()}-unknown-linux-gnu/debug/rushhour-agent"
-    # The next build of the agent takes that place.
+    words = [str(ROOT / "scripts/agent"), "--features", "disturb"]
+    built = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    # Where there is no cache, the next build takes that place.
     return Path(shutil.copy(built, tmp_path_factory.mktemp("agent")))
 
 
