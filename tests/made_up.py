@@ -12,9 +12,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 # What Python compiled goes along: it is of the same text and time.
 _LEFT_OUT = shutil.ignore_patterns("_agent", "target")
-# What the agent is built from, and where all copies of it are built.
+# What the agent is built from, and where all copies of it stand. They are built where the agent is: cargo
+# tells them apart by their path, and finds the crates that it has compiled for the agent's own tests.
 _AGENT = ("agent", "scripts", "src/rushhour/tc", "src/rushhour/traffic")
-_COPIES = ROOT / "agent/target/copies"
+_TARGET = ROOT / "agent/target"
+_TREE = _TARGET / "copies/tree"
 
 
 @dataclass
@@ -60,12 +62,14 @@ class Copy:
     def cargo(self, *words: str) -> str:
         """What cargo says of this copy's agent, which it builds where it built the last one.
 
-        There only what differs is written, so that only that is built again.
+        There only what differs is written, so that only that is built again. Cargo starts in the agent's own
+        folder: in the copy's, which is below, it would join the flags of both, and compile all crates again.
         """
         for name in _AGENT:
-            _mirror(self.root / name, _COPIES / "tree" / name)
-        place = {"CARGO_TARGET_DIR": str(_COPIES / "built")}
-        return self._run("../scripts/cargo", *words, folder=_COPIES / "tree/agent", **place)
+            _mirror(self.root / name, _TREE / name)
+        command, *others = words
+        copy = ("--manifest-path", str(_TREE / "agent/Cargo.toml"), "--target-dir", str(_TARGET))
+        return self._run("../scripts/cargo", command, *copy, *others, folder=ROOT / "agent")
 
     def _run(self, *command: str, folder: Path | None = None, **more: str) -> str:
         told = os.environ | {"PYTHONPATH": str(self.root / "src"), "COLUMNS": "100"} | more
