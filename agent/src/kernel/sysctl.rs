@@ -114,9 +114,13 @@ pub fn is_writable(name: &str) -> bool {
 }
 
 fn explain(name: &str, value: &str, path: &Path, cause: &io::Error) -> Error {
+    if cause.kind() == io::ErrorKind::InvalidInput {
+        let message = format!("this kernel does not take {value:?} for sysctl {name}");
+        return Error::new(UNSUPPORTED, message)
+            .hint("A later one may; see its Documentation/networking/ip-sysctl.rst.");
+    }
     if cause.kind() != io::ErrorKind::NotFound {
-        return Error::new("topology", format!("set sysctl {name} to {value:?}: {cause}"))
-            .hint("The kernel does not take this value; see Documentation/networking/ip-sysctl.rst.");
+        return Error::new("topology", format!("set sysctl {name} to {value:?}: {cause}"));
     }
     let error = Error::new(UNSUPPORTED, format!("this kernel has no sysctl {name}"));
     match neighbour(path) {
@@ -166,5 +170,14 @@ mod tests {
         let error = write("net.ipv4.tcp_enc", "1").expect_err("there is no such setting");
         assert!(error.message.contains("no sysctl net.ipv4.tcp_enc"), "{error}");
         assert!(error.hint.contains("net.ipv4.tcp_ecn"), "{error}");
+    }
+
+    #[test]
+    fn a_value_that_is_refused_is_what_the_kernel_lacks_and_one_that_may_not_be_written_is_not() {
+        let told = |kind| explain("net.ipv4.tcp_ecn", "3", Path::new(ROOT), &io::Error::from(kind));
+        let error = told(io::ErrorKind::InvalidInput);
+        assert_eq!(error.kind, UNSUPPORTED);
+        assert!(error.message.contains("does not take \"3\""), "{error}");
+        assert_eq!(told(io::ErrorKind::PermissionDenied).kind, "topology");
     }
 }
