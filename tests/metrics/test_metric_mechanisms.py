@@ -207,6 +207,18 @@ def test_resets_are_counted_where_they_are_sent(tmp_path: Path) -> None:
     assert found(record, "resets_sent") == {"total": 3}
 
 
+def test_marks_that_were_echoed_over_those_that_came(tmp_path: Path) -> None:
+    counters = {"s1": {"TcpExt.TCPDeliveredCE": 12}, "r1": {"IpExt.InCEPkts": 3, "Ip6.InCEPkts": 1}}
+    record = make.record(tmp_path / "run", result={"counters": counters})
+    assert found(record, "ce_echo_ratio") == {"total": 3}
+    unmarked = {"s1": {"TcpExt.TCPDeliveredCE": 0}}
+    record = make.record(tmp_path / "unmarked", result={"counters": unmarked})
+    assert found(record, "ce_echo_ratio") == {}
+    flows = [make.flow(), make.flow(kind="udp", name="probe")]
+    record = make.record(tmp_path / "mixed", flows=flows, result={"counters": counters})
+    assert found(record, "ce_echo_ratio") == {}
+
+
 def test_acks_per_segment(tmp_path: Path) -> None:
     acks = probe([1, 2], [10, 10], [INFINITE] * 2, [0, 2])
     record = make.record(

@@ -50,7 +50,7 @@ _COUNTERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "syn_retransmits": ("SYNs and SYN-ACKs that were sent again", ("TCPSynRetrans",)),
     "zero_windows": ("Changes of the advertised window to zero", ("TCPToZeroWindowAdv",)),
     "window_probes": ("Probes of a window that was zero", ("TCPWinProbe",)),
-    "ce_acknowledged": ("Segments whose mark was echoed to the sender", ("TCPDeliveredCE",)),
+    "ce_acknowledged": ("Segments that senders took for marked, by what was echoed", ("TCPDeliveredCE",)),
     "rehashes": (
         "Changes of the hash that chooses a connection's path: by a timeout, by duplicates, by marks (PLB)",
         ("TcpTimeoutRehash", "TcpDuplicateDataRehash", "TCPPLBRehash"),
@@ -78,6 +78,7 @@ _COUNTERS: dict[str, tuple[str, tuple[str, ...]]] = {
         "Times that data were dropped for a full receive buffer",
         ("RcvPruned", "OfoPruned", "TCPRcvQDrop"),
     ),
+    "challenge_acks": ("Answers to segments that would end or disturb a connection", ("TCPChallengeACK",)),
     "resets": ("Connections that were reset", ("TCPAbortOnData", "TCPAbortOnTimeout", "TCPAbortFailed")),
     "time_waits": (
         "Connections that an end remembers: in TIME_WAIT, or in FIN_WAIT2 without an application",
@@ -115,6 +116,13 @@ def _sum(names: tuple[str, ...]) -> Callable[[Record], Iterator[Found]]:
     return function
 
 
+def _echoed(record: Record) -> Iterator[Found]:
+    counters = record.once(stack_counters)
+    marked = sum(counters.get(name, 0) for name in ("IpExt.InCEPkts", "Ip6.InCEPkts"))
+    if marked and len(record.flows(*_TCP)) == len(record.flows()):
+        yield Found(TOTAL, counters.get("TcpExt.TCPDeliveredCE", 0) / marked)
+
+
 def _metric(name: str, meaning: str, counters: tuple[str, ...], group: str) -> Metric:
     named = " + ".join(counters)
     whole = tuple(f"{group}.{counter}" for counter in counters)
@@ -125,4 +133,14 @@ def _metric(name: str, meaning: str, counters: tuple[str, ...], group: str) -> M
 METRICS = [
     *(_metric(name, meaning, counters, "TcpExt") for name, (meaning, counters) in _COUNTERS.items()),
     *(_metric(name, meaning, counters, "Tcp") for name, (meaning, counters) in _OLDER.items()),
+    Metric(
+        "ce_echo_ratio",
+        "1",
+        "none",
+        ("total",),
+        "Segments that senders took for marked (TcpExt TCPDeliveredCE) over packets that arrived marked "
+        "(IpExtInCEPkts + Ip6InCEPkts), where all flows are TCP: 1 where each mark is counted (accurate ECN, "
+        "RFC 9768), more where a mark is echoed until the sender says that it knows (RFC 3168).",
+        _echoed,
+    ),
 ]
