@@ -47,6 +47,11 @@ def test_the_cells_that_are_said_to_measure_a_change_are_in_the_suite() -> None:
     assert not [one for one in shown if not fnmatch.filter({f"suite/{name}" for name in suite}, one)]
 
 
+def test_a_change_that_nothing_measures_says_what_it_would_take() -> None:
+    assert not [change.subject for change in changes() if bool(change.cells) == bool(change.lacks)]
+    assert "| none: it takes a network card |" in table()
+
+
 def test_the_table_has_a_row_for_each_change_the_oldest_first() -> None:
     rows = [line.split(" | ")[0].lstrip("| ") for line in table().splitlines() if line.startswith("| ")][1:]
     assert len(rows) == len(changes())

@@ -50,9 +50,10 @@ class Shows:
 class Change:
     """One change of the kernel: the commit upstream, the first release with it, what it does to users.
 
-    `sees` is what a user sees, `cells` the suite's scenarios that measure it. `text` is a file and words that
-    only kernels with the change have (`gone`: only those without it). `stable`: older series that have it, or
-    their first release with it; `until`: the first release that has it no more.
+    `sees` is what a user sees, `cells` the suite's scenarios that measure it; where there are none, `lacks`
+    is what it would take. `text` is a file and words that only kernels with the change have (`gone`: only
+    those without it). `stable`: older series that have it, or their first release with it; `until`: the
+    first release that has it no more.
     """
 
     commit: str
@@ -69,6 +70,7 @@ class Change:
     stable: Sequence[str] = ()
     until: str = ""
     gone: bool = False
+    lacks: str = ""
 
     def between(self, one: str, other: str) -> bool:
         """Whether exactly one of two releases has it, as far as their versions tell."""
@@ -110,7 +112,7 @@ def table() -> str:
     """Every change as a row of Markdown, the oldest first; `docs/releases.md` has it."""
     lines = ["| since | area | what a user sees | commit | measured by |", "|---|---|---|---|---|"]
     for change in sorted(changes(), key=lambda one: _version(one.since)):
-        cells = ", ".join(f"`{name}`" for name in change.cells) or "none"
+        cells = ", ".join(f"`{name}`" for name in change.cells) or f"none: it takes {change.lacks}"
         also = "".join(f", `{one.split()[0]}`" for one in change.also)
         since = change.since + "".join(f", {series} stable" for series in change.stable)
         since += f", until {change.until}" if change.until else ""
