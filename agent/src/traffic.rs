@@ -369,6 +369,7 @@ fn merge(known: &mut FlowEnd, mut news: FlowEnd) {
     known.packets_received = known.packets_received.or(news.packets_received);
     known.zerocopy_sends = known.zerocopy_sends.or(news.zerocopy_sends);
     known.zerocopy_copied = known.zerocopy_copied.or(news.zerocopy_copied);
+    known.zerocopy_refused = known.zerocopy_refused.or(news.zerocopy_refused);
     known.reads = known.reads.or(news.reads);
     known.classes.append(&mut news.classes);
     known.error = known.error.take().or(news.error);

@@ -143,6 +143,11 @@ CAUSES = {
     "send_buffer": cell('sndbuf = "32KiB"'),
     "send_buffer, sysctl": cell(SYSCTL.join(["", '"net.ipv4.tcp_wmem" = "4096 65536 65536"'])),
     "slow_writer": cell('rate = "10mbit"'),
+    "no_room_for_messages": cell(
+        'rate = "10mbit"\nmessage = "1kB"\nnodelay = true\nzerocopy = true\nsndbuf = "4MB"\n'
+        + SYSCTL.join(["", '"net.core.optmem_max" = 20480']),
+        rtt="50ms",
+    ),
     "slow_reader": cell('read_rate = "10mbit"'),
     "pacing": cell('pacing = "10mbit"'),
     "slow_start": cell('bytes = "100kB"', rtt="100ms"),

@@ -20,6 +20,9 @@ pub struct FlowEnd {
     pub zerocopy_sends: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zerocopy_copied: Option<u64>,
+    /// Calls without a copy that found no room for the message about them, and waited (`ENOBUFS`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zerocopy_refused: Option<u64>,
     /// Reads that gave datagrams, of a receiver that takes several at once (`UDP_GRO`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reads: Option<u64>,

@@ -100,7 +100,14 @@ struct Sender {
     periods: Periods,
     close: Close,
     /// What has become of sends without a copy, where that is asked for.
-    zerocopy: Option<Cell<Completed>>,
+    zerocopy: Option<InPlace>,
+}
+
+/// Of sends without a copy: what the kernel has said, and how many calls had to wait until it had said it.
+#[derive(Default)]
+struct InPlace {
+    completed: Cell<Completed>,
+    refused: Cell<u64>,
 }
 
 fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
@@ -133,7 +140,7 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
         pace: flow.rate_bps.map(|bps| Pace::new(bps, flow.message_bytes)),
         periods: Periods::new(flow.start_ns, &flow.on),
         close: flow.close,
-        zerocopy: flow.zerocopy.then(Cell::default),
+        zerocopy: flow.zerocopy.then(InPlace::default),
     };
     let stop = Stop { at_ns: flow.stop_or(duration_ns), how: Shutdown::Write };
     Ok(Task {
@@ -173,8 +180,9 @@ impl Sender {
         }
         if let Some(all) = &self.zerocopy {
             let _ended = self.take_completed(all);
-            end.zerocopy_sends = Some(all.get().sends);
-            end.zerocopy_copied = Some(all.get().copied);
+            end.zerocopy_sends = Some(all.completed.get().sends);
+            end.zerocopy_copied = Some(all.completed.get().copied);
+            end.zerocopy_refused = Some(all.refused.get());
         }
         end
     }
@@ -252,19 +260,24 @@ impl Sender {
 
     /// One call whose bytes the kernel takes from where they are. What it no longer needs is taken from it first, for it says
     /// only so much in advance.
-    fn send_in_place(&self, all: &Cell<Completed>, size: usize) -> io::Result<u64> {
+    fn send_in_place(&self, all: &InPlace, size: usize) -> io::Result<u64> {
+        let mut has_waited = false;
         loop {
             self.take_completed(all)?;
             match zerocopy::send(&self.socket, &ZEROES.once()[..size]) {
-                Err(cause) if cause.raw_os_error() == Some(libc::ENOBUFS) => zerocopy::wait(&self.socket)?,
+                Err(cause) if cause.raw_os_error() == Some(libc::ENOBUFS) => {
+                    all.refused.set(all.refused.get() + u64::from(!has_waited));
+                    has_waited = true;
+                    zerocopy::wait(&self.socket)?;
+                }
                 other => return other.map(|count| count as u64),
             }
         }
     }
 
-    fn take_completed(&self, all: &Cell<Completed>) -> io::Result<()> {
-        let (known, news) = (all.get(), zerocopy::completed(&self.socket)?);
-        all.set(Completed { sends: known.sends + news.sends, copied: known.copied + news.copied });
+    fn take_completed(&self, all: &InPlace) -> io::Result<()> {
+        let (known, news) = (all.completed.get(), zerocopy::completed(&self.socket)?);
+        all.completed.set(Completed { sends: known.sends + news.sends, copied: known.copied + news.copied });
         Ok(())
     }
 

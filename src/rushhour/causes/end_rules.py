@@ -178,6 +178,19 @@ def slow_writer(e: Evidence, share: float) -> Named:
     return said("slow-writer", e.sender, cure, program=e.program(e.sender), held=held(share))
 
 
+OPTMEM = "131072"
+"""net.core.optmem_max since Linux 6.8, in bytes."""
+
+
+def no_room(e: Evidence, share: float) -> Named | None:
+    """Sends without a copy find no room for the messages about them; the program writes as fast as it may."""
+    raised = Setting(e.sender, "net.core.optmem_max", OPTMEM)
+    advice = (
+        f"Raise net.core.optmem_max on {e.called(e.sender)} to {size(float(OPTMEM))}, or write more at once."
+    )
+    return by_shown(e, "no-room-for-messages", share, Cure(advice, (raised,)))
+
+
 def pacing(e: Evidence, share: float) -> Named:
     """The socket's own pacing rate."""
     most = e.asked.get("pacing_bps")
@@ -235,7 +248,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "receiver": (window_scaling, receive_buffer),
     "reader": (reader_stopped, reader_busy, slow_reader),
     "sndbuf": (send_buffer,),
-    "application": (writer_stopped, writer_busy, slow_writer),
+    "application": (no_room, writer_stopped, writer_busy, slow_writer),
     "pacing": (pacing,),
     "window": (small_window,),
 }

@@ -60,7 +60,7 @@ class Evidence(Protocol):
 
     @property
     def marked(self) -> int:
-        """Segments that were marked (ECN)."""
+        """Segments that the sender took for marked (ECN)."""
 
     @property
     def retransmits(self) -> int:

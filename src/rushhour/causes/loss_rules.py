@@ -189,7 +189,7 @@ def _fewer_timeouts(shown: Shown) -> Cure:
 def marked(e: Evidence, share: float) -> Named:
     """Marks keep the window low."""
     shown = e.shown("marked")
-    counted = f": {e.marked} segments were marked" if e.marked else ""
+    counted = f": {e.marked} segments were taken for marked" if e.marked else ""
     queue = f"the queue at {shown.queue}" if shown is not None and shown.queue else "the queue that marks"
     cure = Cure(
         f"Let {queue} mark later; or send with dctcp, at both ends.", look="tc -s qdisc show dev {dev}"

@@ -60,6 +60,20 @@ AT_THE_HOSTS = (
         shown_by=("record", "measurements"),
     ),
     Cause(
+        "no-room-for-messages",
+        "socket",
+        "Sends without a copy wait for room for the messages about them",
+        "Documentation/networking/msg_zerocopy.rst; Documentation/admin-guide/sysctl/net.rst, optmem_max",
+        says=(
+            "Sends without a copy (MSG_ZEROCOPY) had to wait on {host}: {held} the network waited for them. "
+            "For {count} of them there was no room for the message that the kernel is done with their pages."
+        ),
+        word="no_room_for_messages",
+        known_by="limit `application`, and sends that were refused (ENOBUFS)",
+        helps="`net.core.optmem_max`; larger writes",
+        shown_by=("record",),
+    ),
+    Cause(
         "slow-writer",
         "application",
         "The sending program writes more slowly than the path carries",

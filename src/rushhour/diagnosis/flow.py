@@ -76,7 +76,7 @@ class MeasuredFlow:
 
     @property
     def marked(self) -> int:
-        """Segments that were marked (ECN)."""
+        """Segments that the sender took for marked (ECN)."""
         return self.tcp.marked
 
     @property

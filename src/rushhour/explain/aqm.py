@@ -28,7 +28,9 @@ def impatient(e: RecordedFlow) -> Shown | None:
     """What shows that CoDel takes a queue for a standing one that a sender has not even heard of."""
     if not patient(e) or not e.queue_drops + e.marked:
         return None
-    what = f"{e.marked} segments were marked" if e.marked else f"{e.queue_drops} packets were dropped"
+    what = (
+        f"{e.marked} segments were taken for marked" if e.marked else f"{e.queue_drops} packets were dropped"
+    )
     return Shown({
         "what": what, "where": f"at {e.bottleneck}", "interval": time(interval_s(e.queue)),
         "trip": time(e.base_rtt_s or 0), "held": part(e, "marks" if e.marked else "losses"),

@@ -58,6 +58,7 @@ def caps(e: RecordedFlow, removed: Collection[str] = ()) -> dict[str, float]:
         "receiver": _receiver(e, trip),
         "sndbuf": _sndbuf(e, trip),
         "application": _times(e.asked.get("rate_bps"), STEADY),
+        "messages": _held(e, "application") if e.unsaid else None,
         "reader": _times(e.asked.get("read_bps"), STEADY),
         "pacing": _times(e.asked.get("pacing_bps"), 0.9),
         "losses": _losses(e, trip, removed),

@@ -61,6 +61,7 @@ class RecordedFlow:
         hole: The MTU of a switch that drops its full packets in silence.
         damaged: Packets that came to the receiver's node with a wrong checksum, of all flows.
         refused: How often the receiver's node threw away data that had arrived, of all flows.
+        unsaid: How many sends without a copy waited for room for the message about them.
         waits: The wait in every queue, of data and of ACKs, the longest first.
         beside: What else crosses the bottleneck and is no lasting TCP flow.
         wire_loss: Share of data packets lost on the wires, without SYNs; `ack_loss` of ACKs.
@@ -97,6 +98,7 @@ class RecordedFlow:
     unprompted: int = 0
     timeouts: int = 0
     marked: int = 0
+    unsaid: int = 0
     wire_loss: float = 0.0
     ack_loss: float = 0.0
     queue_drops: int = 0
@@ -242,6 +244,7 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         unprompted=unprompted(record, flow),
         timeouts=_struck(record, flow, syns),
         marked=last(record, flow, "delivered_ce") or 0,
+        unsaid=flow.outcome.zerocopy_refused or 0,
         wire_loss=max(0.0, _lost(record, flow.ways) - syns / max(1, segments)),
         ack_loss=_lost(record, flow.reverse_ways),
         queue_drops=_drops(record, [end for end in way if end.role not in ("police", "netem")]),

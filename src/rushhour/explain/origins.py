@@ -106,6 +106,12 @@ def _timeouts(e: RecordedFlow) -> Shown:
     return Shown(words, dropped=bool(e.queue_drops))
 
 
+def _no_room(e: RecordedFlow) -> Shown | None:
+    if not e.unsaid:
+        return None
+    return Shown({"host": e.sender, "held": part(e, "application"), "count": str(e.unsaid)})
+
+
 SHOWN: Mapping[str, Callable[[RecordedFlow], Shown | None]] = {
     **sharing.SHOWN,
     "reordering": _reordering,
@@ -118,5 +124,6 @@ SHOWN: Mapping[str, Callable[[RecordedFlow], Shown | None]] = {
     "mtu-black-hole": _black_hole,
     "timeouts": _timeouts,
     "marked": lambda e: Shown(queue=e.bottleneck),
+    "no-room-for-messages": _no_room,
 }
 """Cause → what shows it. A record has no outages apart: what they took counts as lost on the wires."""

@@ -26,6 +26,12 @@ def _copied(record: Record) -> Iterator[Found]:
             yield ratio(of_flow(flow), copied, sends, "the kernel was done with no send before the end")
 
 
+def _refused(record: Record) -> Iterator[Found]:
+    for flow in record.flows(*kinds.OVER_TCP):
+        if flow.outcome.zerocopy_refused is not None:
+            yield Found(of_flow(flow), float(flow.outcome.zerocopy_refused))
+
+
 METRICS = [
     Metric(
         "zerocopy_sends",
@@ -43,5 +49,14 @@ METRICS = [
         "Of these calls, those whose bytes the kernel copied after all (SO_EE_CODE_ZEROCOPY_COPIED): always "
         "where a receiver on the same machine keeps them.",
         _copied,
+    ),
+    Metric(
+        "zerocopy_refused",
+        "events",
+        "lower",
+        ("flow",),
+        "Calls with MSG_ZEROCOPY that had to wait, for net.core.optmem_max left no room for the message "
+        "that the kernel is done with them (ENOBUFS).",
+        _refused,
     ),
 ]

@@ -48,6 +48,7 @@ class Outcome:
     packets_received: int | None = None
     zerocopy_sends: int | None = None
     zerocopy_copied: int | None = None
+    zerocopy_refused: int | None = None
     reads: int | None = None
     classes: Mapping[int, int] = field(default_factory=dict)
     error: str | None = None
@@ -310,6 +311,7 @@ def _outcome(entry: FlowResult) -> Outcome:
         packets_received=entry.packets_received,
         zerocopy_sends=entry.zerocopy_sends,
         zerocopy_copied=entry.zerocopy_copied,
+        zerocopy_refused=entry.zerocopy_refused,
         reads=entry.reads,
         classes={int(name): count for name, count in entry.classes.items()},
         error=None if entry.error is None else str(entry.error),

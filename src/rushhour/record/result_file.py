@@ -20,6 +20,7 @@ class FlowOutcome(Document):
     packets_received: Exact | None = None
     zerocopy_sends: Exact | None = None
     zerocopy_copied: Exact | None = None
+    zerocopy_refused: Exact | None = None
     reads: Exact | None = None
     classes: Mapping[str, int] = EMPTY
     error: object = None
