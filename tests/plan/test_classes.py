@@ -154,6 +154,17 @@ def test_a_policer_and_netem_on_arrival_are_ends_of_their_own() -> None:
     assert [end["role"] for end in lowered.context["ends"][6:]] == ["police", "netem"]
 
 
+def test_a_policer_may_count_packets() -> None:
+    topology = {"police": {"packets": "3/ms", "packet_burst": 20}}
+    lowered = lower(scenario(DUMBBELL | topology, [{"name": "one"}]), 1)
+    (police,) = lowered.plan["ingress"]
+    words = "police pkts_rate 3000 pkts_burst 20 conform-exceed drop/continue"
+    assert police["filters"] == [f"filter ingress protocol all prio 2 matchall action {words}"]
+    end = lowered.context["ends"][-1]
+    assert (end["role"], end["rate_bps"]) == ("police", None)
+    assert end["queue"] == "police of 3000 packets a second, burst 20"
+
+
 def test_a_class_that_cannot_borrow_is_its_flows_bottleneck() -> None:
     lowered = lower(scenario(DUMBBELL | {"class": HALVES}, TWO), 1)
     assert [flow["bottleneck_bps"] for flow in lowered.context["flows"]] == [100_000_000] + 3 * [80_000_000]

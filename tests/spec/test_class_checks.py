@@ -62,6 +62,18 @@ def test_two_classes_that_share_a_link_are_fine() -> None:
         ({"small": 'curves = "sc rate 1mbit"'}, 'curves: means nothing to "htb"'),
         ({"topology": 'police = { rate = "9mbit", burst = "1kB" }'}, "less than one frame of 1514 bytes"),
         ({"topology": 'police = { rate = "9mbit" }'}, "topology.police.burst: is missing"),
+        ({"topology": "police = {}"}, "topology.police.rate: is missing"),
+        ({"topology": 'police = { packets = "9/s" }'}, "topology.police.packet_burst: is missing"),
+        ({"topology": "police = { packet_burst = 9 }"}, "topology.police.packets: is missing"),
+        (
+            {"topology": 'police = { packets = "9/s", packet_burst = 9, rate = "9mbit" }'},
+            "topology.police.rate: a policer counts bytes or packets, not both",
+        ),
+        ({"topology": 'police = { packets = "9/min", packet_burst = 9 }'}, "lets nothing pass"),
+        (
+            {"topology": 'police = { packets = "1/s", packet_burst = 300 }'},
+            "300 packets take more than 274 s to fill it",
+        ),
         ({"topology": 'impair_at = "ingress"'}, "there are no impairments to place"),
         ({"small": 'then = { at = "6s", gone = true }'}, '"6s" is not while the experiment lasts, "5s"'),
         ({"small": 'then = { at = "1s" }'}, "small.then: says nothing of the class"),

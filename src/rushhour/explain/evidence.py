@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE, REFUSED
 from rushhour.causes.thresholds import LASTING, WAITED, WAITED_S
-from rushhour.explain import holes, origins
+from rushhour.explain import holes, origins, policers
 from rushhour.explain.traffic import Beside, beside
 from rushhour.metrics.queue import since_start
 from rushhour.metrics.repair import unprompted
@@ -67,6 +66,7 @@ class RecordedFlow:
         wire_loss: Share of data packets lost on the wires, without SYNs; `ack_loss` of ACKs.
         queue_drops: Packets that the queues on the data's way dropped, of all flows; `policed` by policers.
         bucket: Bytes that the policer lets pass at once; `burst_key` the scenario's key of it; empty: none.
+        policed_packets: How many packets a second a policer lets pass that counts them.
         queue_s: Median wait in the queue; `rtt_s`: median of the RTT.
         at_sender: The bottleneck is the sender's own egress.
         buffer_key: The scenario's key of that queue's limit, `queue_key` of its discipline; empty: none.
@@ -104,6 +104,7 @@ class RecordedFlow:
     queue_drops: int = 0
     policed: int = 0
     policer_bps: float | None = None
+    policed_packets: int | None = None
     policed_too: tuple[str, ...] = ()
     bucket: float | None = None
     burst_key: str = ""
@@ -210,7 +211,7 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
     ends = record.context.ends
     limit = ends.get(-1 if flow.bottleneck_end is None else flow.bottleneck_end)
     way = [ends[number] for number in sorted(flow.crossed) if number in ends]
-    policers = [end for end in way if end.role == "police"]
+    policing = [end for end in way if end.role == "police"]
     seconds = (span[1] - span[0]) * 1e-9
     moved = 8 * (flow.outcome.bytes_received or 0)
     syns = syn_retransmits(record, flow)
@@ -226,7 +227,7 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         goodput_bps=moved / seconds,
         shares=found.shares,
         timeline=found,
-        possible_bps=_possible(record, flow, policers, seconds),
+        possible_bps=_possible(record, flow, policing, seconds),
         base_rtt_s=_idle_s(record, flow),
         rtt_s=_median(record, "srtt_us", flow),
         queue_s=_median(record, "srtt_queue_delay_us", flow),
@@ -248,11 +249,12 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         wire_loss=max(0.0, _lost(record, flow.ways) - syns / max(1, segments)),
         ack_loss=_lost(record, flow.reverse_ways),
         queue_drops=_drops(record, [end for end in way if end.role not in ("police", "netem")]),
-        policed=_drops(record, policers),
-        policed_too=_policed_too(record, flow, policers),
-        bucket=_bucket(policers),
-        burst_key=keys.of_burst(record, policers),
-        policer_bps=min((end.rate_bps or 0 for end in policers), default=None),
+        policed=_drops(record, policing),
+        policed_too=_policed_too(record, flow, policing),
+        bucket=policers.bucket(policing, flow.frame_bytes or 0),
+        burst_key="" if any(map(policers.counts_packets, policing)) else keys.of_burst(record, policing),
+        policer_bps=policers.rate_bps(policing, flow.frame_bytes or 0),
+        policed_packets=policers.per_second(policing),
         buffer=None if limit is None else _buffer(limit, flow),
         bottleneck="" if limit is None else limit.label,
         queue="" if limit is None else limit.queue or "",
@@ -279,21 +281,16 @@ def _idle_s(record: Record, flow: Flow) -> float | None:
     return None if found is None else found * 1e-9
 
 
-def _possible(record: Record, flow: Flow, policers: Sequence[End], seconds: float) -> float | None:
+def _possible(record: Record, flow: Flow, policing: Sequence[End], seconds: float) -> float | None:
     """The most payload that the bottleneck carries; a policer lets pass what its bucket holds, besides."""
     possible = ideal_bps(record, flow)
-    return possible if possible is None else possible + 8 * (_bucket(policers) or 0.0) / seconds
+    bucket = policers.bucket(policing, flow.frame_bytes or 0) or 0.0
+    return possible if possible is None else possible + 8 * bucket / seconds
 
 
-def _bucket(policers: Sequence[End]) -> float | None:
-    """Bytes that the smallest bucket of these policers holds, by the words it was made with."""
-    found = (re.search(r"burst (\d+)b", end.queue or "") for end in policers)
-    return min((float(words[1]) for words in found if words), default=None)
-
-
-def _policed_too(record: Record, flow: Flow, policers: Sequence[End]) -> tuple[str, ...]:
+def _policed_too(record: Record, flow: Flow, policing: Sequence[End]) -> tuple[str, ...]:
     """The groups of the other TCP flows that share the tightest of these policers, one entry a flow."""
-    tight = min(policers, key=lambda end: end.rate_bps or 0, default=None)
+    tight = min(policing, key=lambda end: end.rate_bps or 0, default=None)
     others = [other for other in record.flows(*kinds.TCP_STREAMS) if other.id != flow.id]
     return tuple(other.group for other in others if tight is not None and tight.end in other.crossed)
 

@@ -31,7 +31,8 @@ def _policer(e: RecordedFlow) -> Shown | None:
     limit, flows = e.policer_bps or 0, 1 + len(e.policed_too)
     of_all = f" of its {flows} flows" if flows > 1 else ""
     proof = f"it dropped {e.policed} packets{of_all}"
-    words = {"way": "", "rate": rate(limit), "proof": proof}
+    most = rate(limit) if e.policed_packets is None else f"{e.policed_packets} packets a second"
+    words = {"way": "", "rate": most, "proof": proof}
     return Shown(words, rate_bps=limit, taken_bps=e.taken_bps, flows=flows)
 
 

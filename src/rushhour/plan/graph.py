@@ -73,10 +73,14 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Policer:
-    """What exceeds `rate_bps` and a bucket of `burst` bytes is dropped at once."""
+    """What exceeds `rate_bps` and a bucket of `burst` bytes is dropped at once.
 
-    rate_bps: int
+    Without a rate in bits it counts packets: `per_s` of them, and a bucket of `burst` packets.
+    """
+
+    rate_bps: int | None
     burst: int
+    per_s: int = 0
 
 
 @dataclass(frozen=True, slots=True)

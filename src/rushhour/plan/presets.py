@@ -249,4 +249,10 @@ def _divided(queue: Queue, keys: DirectionKeys) -> Queue:
 
 
 def _policer(keys: DirectionKeys) -> Policer | None:
-    return Policer(keys.police.rate.bps, keys.police.burst.bytes) if keys.police else None
+    police = keys.police
+    if police is None:
+        return None
+    if police.rate is not None and police.burst is not None:
+        return Policer(police.rate.bps, police.burst.bytes)
+    per_s = round(police.packets.per_s) if police.packets else 0
+    return Policer(None, police.packet_burst or 0, per_s)

@@ -203,10 +203,14 @@ def _ingress(link: Link, direction: Direction) -> Ingress:
 
 
 def _police(policer: Policer, link: Link) -> Stage:
-    # The policer drops what is longer than its mtu, which tc rounds; by default 2 kB.
-    words = f"police rate {policer.rate_bps}bit burst {policer.burst}b mtu {max(2048, 2 * link.frame)}b"
+    if policer.rate_bps is None:
+        words = f"police pkts_rate {policer.per_s} pkts_burst {policer.burst}"
+        shown = f"police of {policer.per_s} packets a second, burst {policer.burst}"
+    else:
+        # The policer drops what is longer than its mtu, which tc rounds; by default 2 kB.
+        words = f"police rate {policer.rate_bps}bit burst {policer.burst}b mtu {max(2048, 2 * link.frame)}b"
+        shown = f"police burst {policer.burst}b"
     line = f"ingress protocol all prio 2 matchall action {words} conform-exceed drop/continue"
-    shown = f"police burst {policer.burst}b"
     return Stage("police", (), (f"filter {line}",), policer.rate_bps, Limit(None, None), shown)
 
 

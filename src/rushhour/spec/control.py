@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rushhour.quantities.units import Buffer, Duration, Rate, Size
+from rushhour.quantities.units import Buffer, Duration, Frequency, Rate, Size
 from rushhour.spec.model import Model, Name, Words
 
 MAX_CLASSES = 1_000
@@ -106,5 +106,13 @@ class Class(Model):
 class Police(Model):
     """A policer: what exceeds the rate is dropped at once; there is no queue."""
 
-    rate: Rate = Field(description="rate at which tokens come")
-    burst: Size = Field(description="bucket: what passes at once after a pause")
+    rate: Rate | None = Field(None, description="rate at which tokens come")
+    burst: Size | None = Field(None, description="bucket: what passes at once after a pause")
+    packets: Frequency | None = Field(
+        None,
+        description="how many packets may pass, of whatever size, instead of `rate`; before Linux 5.13 all "
+        "pass",
+    )
+    packet_burst: int | None = Field(
+        None, ge=1, description="with `packets`: how many pass at once after a pause"
+    )

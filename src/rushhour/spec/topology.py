@@ -89,7 +89,9 @@ class Direction(Model):
         "before the next",
     )
     police: Police | None = Field(
-        None, description="policer at the node that the packets reach: { rate, burst }"
+        None,
+        description="policer at the node that the packets reach: { rate, burst }, or of packets "
+        "{ packets, packet_burst }",
     )
     pause: bool | None = Field(
         None,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rushhour.quantities.units import Rate, Size
-    from rushhour.spec.control import Class, Scheduler
+    from rushhour.spec.control import Class, Police, Scheduler
     from rushhour.spec.scenario import Scenario
     from rushhour.spec.topology import Direction
 
@@ -26,19 +26,46 @@ def check_control(scenario: Scenario, direction: Direction, frame: int, here: Pa
     if direction.impair_at is not None and direction.netem is None:
         hint = 'write for example netem = "loss 1%"'
         yield Problem((*here, "impair_at"), "there are no impairments to place", hint)
-    police = direction.police
-    if police is not None:
-        if police.rate.bps < 8:
-            yield Problem((*here, "police", "rate"), f'"{police.rate}" carries nothing', 'at least "8bit"')
-        if police.burst.bytes < frame:
-            message = f'"{police.burst}" is less than one frame of {frame} bytes'
-            yield Problem((*here, "police", "burst"), message, "nothing would pass")
-        yield from _check_bucket(police.burst, police.rate, (*here, "police", "burst"))
+    if direction.police is not None:
+        yield from _check_police(direction.police, frame, (*here, "police"))
     if direction.classes:
         yield from _check_classes(scenario, direction, direction.classes, here)
     elif direction.scheduler is not None and direction.classes is None:
         hint = "give [[…class]] tables, or leave it out"
         yield Problem((*here, "scheduler"), "there are no classes to divide the rate among", hint)
+
+
+def _check_police(police: Police, frame: int, here: Path) -> Iterator[Problem]:
+    """Its rate and bucket are both of bytes, or both of packets."""
+    of_bytes = {"rate": police.rate, "burst": police.burst}
+    of_packets = {"packets": police.packets, "packet_burst": police.packet_burst}
+    given = of_packets if police.packets or police.packet_burst else of_bytes
+    other = of_bytes if given is of_packets else of_packets
+    for key, value in given.items():
+        if value is None:
+            yield Problem((*here, key), "is missing", f"a policer has {' and '.join(given)}")
+    for key, value in other.items():
+        if value is not None:
+            yield Problem((*here, key), "a policer counts bytes or packets, not both", "leave one out")
+    yield from _check_packets(police, here)
+    if police.rate is not None and police.rate.bps < 8:
+        yield Problem((*here, "rate"), f'"{police.rate}" carries nothing', 'at least "8bit"')
+    if police.burst is not None and police.burst.bytes < frame:
+        message = f'"{police.burst}" is less than one frame of {frame} bytes'
+        yield Problem((*here, "burst"), message, "nothing would pass")
+    yield from _check_bucket(police.burst, police.rate, (*here, "burst"))
+
+
+def _check_packets(police: Police, here: Path) -> Iterator[Problem]:
+    """Of one that counts packets: that some pass, and that its bucket is one that the kernel can keep."""
+    if police.packets is None:
+        return
+    if police.packets.per_s < 1:
+        yield Problem((*here, "packets"), f'"{police.packets}" lets nothing pass', 'at least "1/s"')
+    longest = int(police.packets.per_s * _LONGEST_BUCKET_S)
+    if police.packet_burst is not None and police.packet_burst > longest:
+        message = f"{police.packet_burst} packets take more than {_LONGEST_BUCKET_S} s to fill it"
+        yield Problem((*here, "packet_burst"), message, f"at most {longest}")
 
 
 def _check_classes(

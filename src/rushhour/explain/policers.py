@@ -1,0 +1,44 @@
+"""What policers let pass, by the words they were made with: bytes, or packets of whatever size."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rushhour.record.context import End
+
+_OF_BYTES = re.compile(r"police burst (\d+)b")
+_OF_PACKETS = re.compile(r"police of (\d+) packets a second, burst (\d+)")
+
+
+def bucket(policers: Sequence[End], frame: int) -> float | None:
+    """Bytes that the smallest bucket of these holds, of full frames where it counts packets."""
+    of_bytes = (_OF_BYTES.match(end.queue or "") for end in policers)
+    of_packets = (_OF_PACKETS.match(end.queue or "") for end in policers)
+    sizes = [float(words[1]) for words in of_bytes if words]
+    sizes += [float(words[2]) * frame for words in of_packets if words]
+    return min(sizes, default=None)
+
+
+def rate_bps(policers: Sequence[End], frame: int) -> float | None:
+    """The least that these let pass, of full frames where they count packets."""
+    return min((_rate_bps(end, frame) for end in policers), default=None)
+
+
+def _rate_bps(policer: End, frame: int) -> float:
+    words = _OF_PACKETS.match(policer.queue or "")
+    return 8.0 * frame * int(words[1]) if words else policer.rate_bps or 0
+
+
+def per_second(policers: Sequence[End]) -> int | None:
+    """How many packets a second these let pass at least; None where none of them counts packets."""
+    found = (_OF_PACKETS.match(end.queue or "") for end in policers)
+    return min((int(words[1]) for words in found if words), default=None)
+
+
+def counts_packets(policer: End) -> bool:
+    """Whether its bucket is one of packets."""
+    return _OF_PACKETS.match(policer.queue or "") is not None
