@@ -207,6 +207,12 @@ def test_resets_are_counted_where_they_are_sent(tmp_path: Path) -> None:
     assert found(record, "resets_sent") == {"total": 3}
 
 
+def test_the_window_that_the_receiver_tells_of(tmp_path: Path) -> None:
+    told = make.tcp_info([MS, 2 * MS], side=1, rcv_wnd=[65_535, 70_000])
+    record = make.record(tmp_path / "run", {"tcp_info": told})
+    assert found(record, "rwnd_told_max_bytes") == {"flow:long": 70_000}
+
+
 def test_marks_that_were_echoed_over_those_that_came(tmp_path: Path) -> None:
     counters = {"s1": {"TcpExt.TCPDeliveredCE": 12}, "r1": {"IpExt.InCEPkts": 3, "Ip6.InCEPkts": 1}}
     record = make.record(tmp_path / "run", result={"counters": counters})

@@ -244,6 +244,13 @@ METRICS = [
         _window(_greatest),
     ),
     _metric(
+        "rwnd_told_max_bytes",
+        "B",
+        "The greatest receive window that the receiver's own socket says it offers (tcpi_rcv_wnd, which "
+        "`ss -i` shows; Linux 6.2).",
+        _of("rcv_wnd", _greatest, side=1),
+    ),
+    _metric(
         "sndbuf_max_bytes",
         "B",
         "The greatest send buffer of the sender (SK_MEMINFO_SNDBUF) at any sample, auto-tuned or asked.",
