@@ -230,6 +230,9 @@ pub struct Route {
     /// Number of the routing table; absent: the main one.
     #[serde(default)]
     pub table: Option<u8>,
+    /// TCP's timestamps count microseconds on it.
+    #[serde(default)]
+    pub microseconds: bool,
 }
 
 /// One next hop, or several of equal cost.

@@ -129,6 +129,7 @@ def test_one_machine_may_take_the_part_of_many_nodes() -> None:
         ("suite/input-drops", None, "drop_input of node r1"),
         ("suite/rate-change", MIDDLE, "[[pattern]]"),
         ("suite/police", MIDDLE, "a policer"),
+        ("suite/precise-timestamps", None, "timestamps"),
         ("suite/several-paths", MIDDLE, "several ways"),
         ("giurgiu/devices-in-between", MIDDLE, "another bottleneck or another delay"),
     ],

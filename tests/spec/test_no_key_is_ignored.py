@@ -32,6 +32,7 @@ ABOUT = {
 }  # fmt: skip
 EXPERIMENT: Document = {
     "duration": "7s", "warmup": "1s", "sample": "3ms", "family": "ipv6", "ecn": True,
+    "timestamps": "us",
     "sysctl": {"net.ipv4.tcp_sack": "0"}, "program": [{"node": "s1", "command": "sh"}],
 }  # fmt: skip
 READINGS: Document = {

@@ -15,6 +15,9 @@ const RTN_UNICAST: u8 = 1;
 const NDA_DST: u16 = 1;
 const NDA_LLADDR: u16 = 2;
 const FR_ACT_TO_TBL: u8 = 1;
+const RTAX_FEATURES: u16 = 12;
+/// `RTAX_FEATURE_TCP_USEC_TS`
+const TCP_USEC_TS: u32 = 1 << 4;
 const FRA_SRC: u16 = 2;
 const FRA_PRIORITY: u16 = 6;
 const FRA_FWMARK: u16 = 10;
@@ -162,6 +165,11 @@ fn order_route(
     match hops.as_slice() {
         [only] => next_hop(&mut order.body, *only, oif),
         several => multipath(&mut order.body, several, oif),
+    }
+    if route.microseconds {
+        order.body.nest(libc::RTA_METRICS, |metrics| {
+            metrics.u32(RTAX_FEATURES, TCP_USEC_TS);
+        });
     }
     Ok(order)
 }

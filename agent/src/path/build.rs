@@ -8,7 +8,7 @@ use super::{
     Element, Topology,
 };
 use crate::error::{Context, Error, Result, UNSUPPORTED};
-use crate::kernel::netlink::{Message, Opening, Socket};
+use crate::kernel::netlink::{Message, Opening, Refusal, Socket};
 use crate::kernel::netns::Nodes;
 use crate::kernel::sys;
 use crate::kernel::sys::files::Text;
@@ -114,7 +114,10 @@ fn route(topology: &mut Topology, plan: &Plan, nodes: &Nodes, lab: Lab) -> Resul
         let mut orders = addresses::neighbours(plan, node)?;
         orders.extend(addresses::rules(plan, node)?);
         orders.extend(addresses::routes(plan, node)?);
-        run(topology, node, &orders)?;
+        topology
+            .socket(&node.name)?
+            .batch(&orders)
+            .map_err(|refusal| no_route(plan, refusal).at(format!("node {}", node.name)))?;
         if let Some(asked) = &node.mptcp {
             nodes
                 .within(&node.name, || mptcp::set_up(asked))
@@ -156,6 +159,15 @@ fn elements(plan: &Plan) -> Result<Vec<Option<Element>>> {
     }
     let mut made = wire::elements(&wires.iter().flatten().copied().collect::<Vec<_>>())?.into_iter();
     Ok(wires.iter().map(|wire| wire.and_then(|_| made.next())).collect())
+}
+
+/// Why a route was refused; one with a feature that the kernel does not know is an invalid one.
+fn no_route(plan: &Plan, refusal: Refusal) -> Error {
+    if refusal.errno != libc::EINVAL || !plan.routes.iter().any(|route| route.microseconds) {
+        return refusal.error;
+    }
+    Error::new(UNSUPPORTED, "this kernel's TCP has no timestamps of microseconds")
+        .hint("Linux has them since 6.7.")
 }
 
 fn run(topology: &mut Topology, node: &Node, orders: &[Message]) -> Result<()> {

@@ -166,12 +166,9 @@ def _always(layout: Layout, scenario: Scenario, flows: Sequence[Scheduled], seed
         "sample_ns": scenario.sample_interval.ns,
         "nodes": node_entries(layout),
         "links": [_link(layout, number, seed, flows) for number in range(len(layout.cables))],
-        "routes": [
-            route.entry()
-            for route in layout.router.routes(
-                ((*p, ways) for p, ways in layout.ways.items()), path_entries(layout)
-            )
-        ],
+        "routes": layout.router.entries(
+            layout.ways, path_entries(layout), microseconds=scenario.timestamps == "us"
+        ),
         "neighbours": _neighbours(layout),
         "flows": [
             plan_entry(

@@ -122,6 +122,7 @@ def _impossible(plan: PlanFile) -> Iterator[str]:
     """What no machine can do on a path that is there, as it is called in a scenario."""
     asked = {
         "[[program]]": plan.programs,
+        "timestamps": any(route.microseconds for route in plan.routes),
         "readings.sojourn": plan.readings.get("sojourn"),
         "[[pattern]]: rates, delays and losses that change over time": plan.changes,
         "pause of a link": plan.pauses,

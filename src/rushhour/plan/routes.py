@@ -15,8 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rushhour.errors import PlanError
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from rushhour.plan.addresses import Addressing, Interface
     from rushhour.plan.graph import Graph, Hop
@@ -119,6 +121,28 @@ class Router:
                 legs.append(Leg(here, there))
                 here = None
         return legs
+
+    def entries(
+        self, ways: Mapping[tuple[str, str], list[list[Hop]]], own: Iterable[OwnPath], *, microseconds: bool
+    ) -> list[dict[str, Any]]:
+        """The routes as the plan's JSON has them; `microseconds`: TCP's timestamps count these on them.
+
+        Raises:
+            PlanError: two hosts that talk are on one network, where no route of ours says anything.
+        """
+        routes = [
+            route.entry() for route in self.routes(((*pair, found) for pair, found in ways.items()), own)
+        ]
+        if not microseconds:
+            return routes
+        for (one, other), found in ways.items():
+            if any(len(self.legs(self.steps(hops))) == 1 for hops in found):
+                raise PlanError(
+                    f"{one} and {other} are on one network, and no route says what their timestamps count",
+                    where="timestamps",
+                    hint="put a router between them",
+                )
+        return [route | {"microseconds": True} for route in routes]
 
     def routes(
         self, paths: Iterable[tuple[str, str, list[list[Hop]]]], own: Iterable[OwnPath] = ()

@@ -127,6 +127,7 @@ class PlanRoute(Document):
     via: object
     dev: str | None = None
     table: int | None = None
+    microseconds: bool = False
 
     @property
     def hops(self) -> tuple[str, ...]:

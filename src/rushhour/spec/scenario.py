@@ -134,6 +134,11 @@ class Scenario(Model):
     ecn: bool | None = Field(
         None, description="explicit congestion notification on all hosts; default the kernel's"
     )
+    timestamps: Literal["ms", "us"] | None = Field(
+        None,
+        description="what TCP's timestamps count on all hosts, by a feature of their routes: milliseconds "
+        "(default) or, since Linux 6.7, microseconds",
+    )
     sysctl: Sysctls = Field(default_factory=dict, description="sysctls of all nodes")
     readings: Readings = Field(default_factory=Readings, description="what is recorded")
     source: Source | None = Field(None, description="where a catalogue scenario comes from")
