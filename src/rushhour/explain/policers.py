@@ -41,4 +41,4 @@ def per_second(policers: Sequence[End]) -> int | None:
 
 def counts_packets(policer: End) -> bool:
     """Whether its bucket is one of packets."""
-    return _OF_PACKETS.match(policer.queue or "") is not None
+    return bool(_OF_PACKETS.match(policer.queue or ""))
