@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
 
 HOST = "host"
+ALONE = "mark.alone"
 _SLOW = ("mark.virtual", "mark.browser", "mark.database", "mark.index")
 _PROGRAMS = ("import subprocess", "from commandline", "from core", "from shells", "from made_up")
 
@@ -71,8 +72,25 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
     return ByFile(config, log)
 
 
+@cache
+def names_alone(file: Path) -> bool:
+    """Whether a file has tests that run alone."""
+    return ALONE in file.read_text("utf-8")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """`-m alone` imports only the files that have such tests: the others take most of its time."""
+    other = collection_path.suffix == ".py" and not names_alone(collection_path)
+    return True if config.option.markexpr == "alone" and other else None
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """In a worker, so in the same way in all of them: the order of the units."""
+    for item in items:
+        # Else no run would have it: neither the one with `-m alone` nor the one without.
+        if item.get_closest_marker("alone") and not names_alone(item.path):
+            raise pytest.UsageError(f"{item.nodeid} is marked alone, which its file does not name: {ALONE}")
     if hasattr(config, "workerinput"):
         root = config.rootpath
         items.sort(key=lambda item: rank(unit(item.nodeid, root), root))

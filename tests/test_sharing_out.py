@@ -59,3 +59,29 @@ def test_a_file_is_of_one_worker(tmp_path: Path, workers: int) -> None:
         workers_of[file].add(worker)
     assert {len(found) for found in workers_of.values()} == {1}
     assert len({worker for found in workers_of.values() for worker in found}) > 1
+
+
+def collected(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "sharing_out", "--collect-only", *words],
+        cwd=folder, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_for_what_runs_alone_no_other_file_is_imported(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = alone\n")
+    (tmp_path / "test_a.py").write_text("raise ImportError\n")
+    (tmp_path / "test_b.py").write_text(SOME.replace("mark.host", "mark.alone"))
+    said = collected(tmp_path, "-m", "alone")
+    assert (said.returncode, said.stdout.count("test_b.py::")) == (0, 2), said.stdout
+    assert collected(tmp_path, "-m", "not alone").returncode != 0
+
+
+def test_a_mark_that_a_file_does_not_name_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = alone\n")
+    (tmp_path / "marks.py").write_text("import pytest\nquiet = pytest.mark.alone\n")
+    (tmp_path / "test_a.py").write_text("from marks import quiet\n@quiet\ndef test_one(): pass\n")
+    said = collected(tmp_path, "-m", "not alone")
+    assert said.returncode != 0
+    assert "is marked alone, which its file does not name" in said.stdout + said.stderr
