@@ -11,12 +11,17 @@ import pytest
 
 # Of a command that ends one thread goes on, as one that waits for a guest's end does.
 PROGRAM = """\
-import sys, threading, time
+import signal, sys, threading, time
 from rushhour import cli
 
+def goes_on() -> None:
+    while signal.getsignal(signal.SIGHUP) is not signal.SIG_DFL:  # the last that the command lets go
+        time.sleep(0.01)
+    print("ending", flush=True)
+    time.sleep(60)
+
 def ends(**_: object) -> int:
-    threading.Thread(target=time.sleep, args=(60,)).start()
-    threading.Timer(0.2, lambda: print("ending", flush=True)).start()
+    threading.Thread(target=goes_on).start()
     if sys.argv[1] == "interrupted":
         raise KeyboardInterrupt
     return 0
