@@ -33,6 +33,7 @@ def doubts(record: Record) -> list[str]:
         *_too_fine(record),
         *(f"program {one.name} {one.error}" for one in record.result.programs if one.error),
         *(f"nothing of {name} arrived" for name in silent_flows(record)),
+        *_ended_early(record),
         *drifts(record),
         *surroundings(record),
     ]
@@ -45,6 +46,17 @@ def _unstamped(record: Record) -> list[str]:
     return (
         [f"{lost} stamps of packets at queues found no room, so `sojourn` has gaps: {hint}"] if lost else []
     )
+
+
+def _ended_early(record: Record) -> list[str]:
+    """Flows that an error ended before their time, of copies the first."""
+    found: dict[str, str] = {}
+    for flow in record.flows():
+        span, error = flow.active_ns, flow.outcome.error
+        last_ns = min(record.context.duration_ns, flow.stop_ns or record.context.duration_ns)
+        if error and span is not None and span[1] < last_ns:
+            found.setdefault(flow.group, f"flow {flow.name} ended at {span[1] / 1e9:.3g} s: {error}")
+    return list(found.values())
 
 
 def _overloads(record: Record) -> list[str]:

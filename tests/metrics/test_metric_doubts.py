@@ -1,0 +1,28 @@
+"""Doubts about a run: a flow that an error ended before its time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import builders as make
+import pytest
+from builders import SECOND
+
+from rushhour.metrics.doubts import doubts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NO_PORT = "connect to 10.0.3.2:5001: Cannot assign requested address (os error 99)"
+
+
+@pytest.mark.parametrize(
+    ("done_ns", "told"),
+    [(600_000_000, [f"flow calls ended at 0.6 s: {NO_PORT}"]), (10 * SECOND, []), (None, [])],
+)
+def test_a_flow_that_an_error_ended_before_its_time_is_told(
+    tmp_path: Path, done_ns: int | None, told: list[str]
+) -> None:
+    outcomes = [make.outcome(0, sender_done_ns=done_ns, receiver_done_ns=done_ns, error=NO_PORT)]
+    record = make.record(tmp_path / "run", flows=[make.flow(0, "calls", "crr")], outcomes=outcomes)
+    assert [one for one in doubts(record) if "ended at" in one] == told
