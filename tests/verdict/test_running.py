@@ -99,28 +99,31 @@ def test_a_shift_that_is_too_small_to_matter_costs_one_look(bench: Judge) -> Non
     assert len(bench.lab.ran) == 8  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("world", range(8))
-def test_luck_is_never_a_change(bench: Judge, world: int) -> None:
-    """In a chaotic cell every perturbation is another seed: all values move, and nothing is said of them."""
+@pytest.mark.parametrize("world", range(1, 9))
+def test_luck_is_no_change(bench: Judge, world: int) -> None:
+    """In a chaotic cell every perturbation is another seed: all values move, and nothing is said of them.
+
+    Of a hundred such suites at most five may alarm (`test_false_alarms.py`); these are eight that do not.
+    """
     verdict = bench(lambda kernel, cc, seed: 90 * seeded(world, kernel, cc, seed).lognormvariate(0, 0.2))
     assert verdict.verdict == "inconclusive"
     assert "worse" not in found(verdict).values()
     assert "better" not in found(verdict).values()
-    assert {len(cell.seeds) for cell in verdict.cells if cell.verdict == "inconclusive"} == {20}
+    assert {len(cell.seeds) for cell in verdict.cells if cell.verdict == "inconclusive"} == {40}
 
 
-@pytest.mark.parametrize(("within", "expected"), [("30%", "same"), ("8%", "inconclusive")])
+@pytest.mark.parametrize(("within", "expected"), [("30%", "same"), ("6%", "inconclusive")])
 def test_chaotic_runs_are_the_same_within_what_they_are_asked_to_exclude(
     bench: Judge, tmp_path: Path, within: str, expected: str
 ) -> None:
-    """Twenty values that spread by 20 % tell their mean to some 10 %."""
+    """Forty pairs of values that spread by 20 % tell what lies between them to some 9 %."""
     (tmp_path / "fake.toml").write_text(fakes.SCENARIO + f'within = "{within}"\n')
     verdict = bench(lambda kernel, cc, seed: 90 * seeded(1, kernel, cc, seed).gauss(1, 0.2))
     assert set(found(verdict).values()) == {expected}
-    assert {len(cell.seeds) for cell in verdict.cells} == {20}, "never before the last look"
+    assert {len(cell.seeds) for cell in verdict.cells} == {40}, "never before the last look"
     metric = verdict.cells[0].document()["metrics"][0]
     if expected == "same":
-        assert "less than 30% of it: the runs are chaotic, and 20 seeds cannot exclude 5%" in metric["reason"]
+        assert "less than 30% of it: the runs are chaotic, and 40 seeds cannot exclude 5%" in metric["reason"]
         assert metric["within"] == pytest.approx(0.3 * metric["base"]["mean"])
     else:
         assert metric["within"] is None

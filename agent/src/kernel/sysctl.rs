@@ -114,13 +114,18 @@ pub fn is_writable(name: &str) -> bool {
 }
 
 fn explain(name: &str, value: &str, path: &Path, cause: &io::Error) -> Error {
-    if cause.kind() == io::ErrorKind::InvalidInput {
+    // Numbers, and names of what a kernel may have, are a matter of the kernel; other words are a mistake.
+    let numbers = value.split_whitespace().all(|word| word.parse::<i64>().is_ok());
+    let refused = cause.kind() == io::ErrorKind::InvalidInput;
+    if refused && numbers || cause.kind() == io::ErrorKind::NotFound && path.exists() {
         let message = format!("this kernel does not take {value:?} for sysctl {name}");
         return Error::new(UNSUPPORTED, message)
             .hint("A later one may; see its Documentation/networking/ip-sysctl.rst.");
     }
     if cause.kind() != io::ErrorKind::NotFound {
-        return Error::new("topology", format!("set sysctl {name} to {value:?}: {cause}"));
+        let error = Error::new("topology", format!("set sysctl {name} to {value:?}: {cause}"));
+        let hint = "The kernel does not take this value; see Documentation/networking/ip-sysctl.rst.";
+        return if refused { error.hint(hint) } else { error };
     }
     let error = Error::new(UNSUPPORTED, format!("this kernel has no sysctl {name}"));
     match neighbour(path) {
@@ -174,10 +179,13 @@ mod tests {
 
     #[test]
     fn a_value_that_is_refused_is_what_the_kernel_lacks_and_one_that_may_not_be_written_is_not() {
-        let told = |kind| explain("net.ipv4.tcp_ecn", "3", Path::new(ROOT), &io::Error::from(kind));
-        let error = told(io::ErrorKind::InvalidInput);
+        let told = |value, kind| explain("net.ipv4.tcp_ecn", value, Path::new(ROOT), &io::Error::from(kind));
+        let error = told("3", io::ErrorKind::InvalidInput);
         assert_eq!(error.kind, UNSUPPORTED);
         assert!(error.message.contains("does not take \"3\""), "{error}");
-        assert_eq!(told(io::ErrorKind::PermissionDenied).kind, "topology");
+        assert_eq!(told("4096 three", io::ErrorKind::InvalidInput).kind, "topology");
+        assert_eq!(told("3", io::ErrorKind::PermissionDenied).kind, "topology");
+        let unknown = told("cubik", io::ErrorKind::NotFound);
+        assert!(unknown.message.contains("does not take \"cubik\""), "{unknown}");
     }
 }
