@@ -37,9 +37,8 @@ def run(
         kind, _, name = word.rpartition(":")
         stem, _, number = name.rpartition(".")
         group = stem if number.isdigit() else name
-        flows.append(
-            FlowLine(name, kind or "tcp", "s → r", "cubic", when.get(name, "0 to 9 s"), f"flow:{name}", group)
-        )
+        time = when.get(name, "0 to 9 s")
+        flows.append(FlowLine(name, kind or "tcp", "s → r", "cubic", time, time, f"flow:{name}", group))
         if len(shares) > 1:
             metrics.append(MetricValue("goodput_share", f"flow:{name}", part, "1"))
     return RunView(

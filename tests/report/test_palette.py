@@ -13,7 +13,7 @@ from rushhour.report.palette import Palette
 
 
 def flow(name: str, cc: str) -> FlowLine:
-    return FlowLine(name, "tcp", "s → r", cc, "0 to 9 s", f"flow:{name}", name)
+    return FlowLine(name, "tcp", "s → r", cc, "0 to 9 s", "0 to 9 s", f"flow:{name}", name)
 
 
 def figure(*labels: str) -> Plot:

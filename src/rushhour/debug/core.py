@@ -94,7 +94,7 @@ class _Session:
         with tempfile.TemporaryDirectory(prefix="rushhour-debug-") as folder:
             told = Path(folder) / "calls"
             script = list(counting(self.one, asked, stop_ns, told))
-            self.ended(Gdb(self.symbols, script, batch=True, quiet=True), tell)
+            self.ended(Gdb(self.symbols, script, batch=True, quiet=True), lambda _: None)
             count = int(told.read_text("ascii")) if told.is_file() else None
         if count is None:
             raise UsageError(f"--last {asked.last}: gdb finds no such function in this kernel")

@@ -46,8 +46,8 @@ ROOT = 0xFFFFFFFF
 def own_kind(init: Any) -> Any:
     """The structure that an `init` fills, so what an algorithm or a discipline remembers; None without one.
 
-    Its name follows no rule (`bictcp` is of two algorithms): so the function itself is asked, whose first
-    pointer to a structure of its file it is.
+    Its name follows no rule (`bictcp` is of two algorithms): so the function itself is asked. Its first local
+    pointer to a structure that is no part of the stack (`NOT_OWN`) points to it.
     """
     block = gdb.block_for_pc(int(init)) if int(init) else None
     while block is not None and block.superblock is not None and not block.superblock.is_static:

@@ -36,12 +36,7 @@ class Calls(gdb.Breakpoint):  # type: ignore[misc]
         for symbol in block:
             if symbol.is_argument:
                 kind = str(symbol.type.strip_typedefs().unqualified())
-                if kind in (
-                    "struct sock *",
-                    "const struct sock *",
-                    "struct tcp_sock *",
-                    "const struct tcp_sock *",
-                ):
+                if kind in SOCKETS:
                     return is_of(symbol.value(frame).cast(pointer), self.flow)
         return True
 

@@ -17,9 +17,8 @@ _OF_PACKETS = re.compile(r"police of (\d+) packets a second, burst (\d+)")
 def bucket(policers: Sequence[End], frame: int) -> float | None:
     """Bytes that the smallest bucket of these holds, of full frames where it counts packets."""
     of_bytes = (_OF_BYTES.match(end.queue or "") for end in policers)
-    of_packets = (_OF_PACKETS.match(end.queue or "") for end in policers)
     sizes = [float(words[1]) for words in of_bytes if words]
-    sizes += [float(words[2]) * frame for words in of_packets if words]
+    sizes += [float(burst) * frame for _, burst in _packets(policers)]
     return min(sizes, default=None)
 
 
@@ -29,16 +28,20 @@ def rate_bps(policers: Sequence[End], frame: int) -> float | None:
 
 
 def _rate_bps(policer: End, frame: int) -> float:
-    words = _OF_PACKETS.match(policer.queue or "")
-    return 8.0 * frame * int(words[1]) if words else policer.rate_bps or 0
+    return next((8.0 * frame * per_s for per_s, _ in _packets([policer])), policer.rate_bps or 0)
 
 
 def per_second(policers: Sequence[End]) -> int | None:
     """How many packets a second these let pass at least; None where none of them counts packets."""
-    found = (_OF_PACKETS.match(end.queue or "") for end in policers)
-    return min((int(words[1]) for words in found if words), default=None)
+    return min((per_s for per_s, _ in _packets(policers)), default=None)
 
 
 def counts_packets(policer: End) -> bool:
     """Whether its bucket is one of packets."""
-    return bool(_OF_PACKETS.match(policer.queue or ""))
+    return bool(_packets([policer]))
+
+
+def _packets(policers: Sequence[End]) -> list[tuple[int, int]]:
+    """Packets a second, and packets in the bucket, of those that count packets."""
+    found = (_OF_PACKETS.match(end.queue or "") for end in policers)
+    return [(int(words[1]), int(words[2])) for words in found if words]

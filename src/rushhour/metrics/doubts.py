@@ -52,10 +52,9 @@ def _ended_early(record: Record) -> list[str]:
     """Flows that an error ended before their time, of copies the first."""
     found: dict[str, str] = {}
     for flow in record.flows():
-        span, error = flow.active_ns, flow.outcome.error
-        last_ns = min(record.context.duration_ns, flow.stop_ns or record.context.duration_ns)
-        if error and span is not None and span[1] < last_ns:
-            found.setdefault(flow.group, f"flow {flow.name} ended at {span[1] / 1e9:.3g} s: {error}")
+        done_ns, error = flow.ended_early_ns(record.context.duration_ns), flow.outcome.error
+        if error and done_ns is not None:
+            found.setdefault(flow.group, f"flow {flow.name} ended at {done_ns / 1e9:.3g} s: {error}")
     return list(found.values())
 
 

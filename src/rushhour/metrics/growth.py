@@ -6,7 +6,7 @@ congestion state, gives what RFC 5681 and the algorithms' own papers prescribe, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -59,7 +59,7 @@ def acks(record: Record, flow: Flow) -> Acks | None:
         una,
         out.astype(np.float64),
         rows["srtt"] * 1e3,
-        _state_at(record, flow, t_ns),
+        state_at(record, flow, t_ns),
         mss,
     )
 
@@ -97,10 +97,12 @@ def reductions(record: Record, flow: Flow) -> NDArray[np.int64]:
     return t_ns[(state >= _CWR) & (before < _CWR)]
 
 
-def _state_at(record: Record, flow: Flow, t_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+def state_at(
+    record: Record, flow: Flow, t_ns: NDArray[np.int64], side: Literal["left", "right"] = "left"
+) -> NDArray[np.int64]:
+    """The congestion state at instants in ns [n]: before it changes at one of them, or (`right`) after."""
     changed, state = changes(record, flow)
-    # An ACK that changes the state is recorded before it does.
-    place = np.searchsorted(changed, t_ns, side="left")
+    place = np.searchsorted(changed, t_ns, side=side)
     return np.concatenate([[_OPEN], state])[place]
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.metrics.growth import changes, sampled
+from rushhour.metrics.growth import changes, sampled, state_at
 from rushhour.metrics.tcp import last
 from rushhour.metrics.value import Found, Metric, of_flow, ratio
 from rushhour.series.handshake import SYN_SENT
@@ -41,11 +41,9 @@ def unprompted(record: Record, flow: Flow) -> int:
     if not (record.has("tcp_retransmit_skb") and record.has("tcp_cong_state_set")):
         return 0
     again = record.table("tcp_retransmit_skb", flow=flow.id)
-    changes = record.table("tcp_cong_state_set", flow=flow.id)
-    sent_ns = again["t_ns"][again["state"] != SYN_SENT]
-    states = np.concatenate([[0], changes["cong_state"]])
-    at = np.searchsorted(changes["t_ns"], sent_ns, side="right")
-    return int((states[at] != CA_RECOVERY).sum())
+    sent_ns = again["t_ns"][again["state"] != SYN_SENT].astype(np.int64)
+    # What enters Recovery sends at that very instant, afterwards.
+    return int((state_at(record, flow, sent_ns, "right") != CA_RECOVERY).sum())
 
 
 def _again(of: Callable[[NDArray[np.float64]], float | None]) -> Callable[[Record], Iterator[Found]]:

@@ -153,12 +153,12 @@ def _buffer_delay(record: Record) -> Iterator[Found]:
         rtt, queued = (
             record.series(name, flow=flow.id).values for name in ("srtt_us", "srtt_queue_delay_us")
         )
-        known = rtt[~np.isnan(rtt)]
-        if not flow.base_rtt_ns or not len(known):
+        known, waits = rtt[~np.isnan(rtt)], queued[~np.isnan(queued)]
+        if not flow.base_rtt_ns or not len(known) or not len(waits):
             yield Found(of_flow(flow), None, "no RTT reading, or an idle path without delay")
             continue
         # A smoothed RTT follows a path that changes with delay: so does the baseline beside it.
-        waited = float(queued[~np.isnan(queued)].mean())
+        waited = float(waits.mean())
         yield Found(of_flow(flow), 100 * waited / (float(known.mean()) - waited))
 
 

@@ -140,6 +140,14 @@ class Flow:
             done = max(self.outcome.sender_done_ns, self.arrived_ns or 0)
         return (begin, done) if done is not None and done > begin else None
 
+    def ended_early_ns(self, end_ns: int) -> int | None:
+        """When it ended before its time was over, by what it had to send or by an error; else None.
+
+        What is under way when a flow's time is over arrives later. `end_ns`: the end of the experiment.
+        """
+        span = self.active_ns
+        return span[1] if span is not None and span[1] < min(end_ns, self.stop_ns or end_ns) else None
+
 
 @dataclass(frozen=True, slots=True)
 class LinkClass:

@@ -110,10 +110,20 @@ def least_bps(flow: Flow, ends: Mapping[int, End], t_s: NDArray[np.float64]) -> 
 def _least_from(flow: Flow, ends: Mapping[int, End], begin: float, done: float) -> Steps | None:
     """What the path allows between instants in ns: edges in s [n + 1], bit/s between them [n]."""
     varying = [end for end, _ in _limiting(flow, ends) if "rate_bps" in end.over_time]
-    inside = [t_ns for t_ns in instants(varying).tolist() if begin < t_ns < done]
-    edges = np.array([begin, *inside, done], np.float64) * 1e-9
+    edges = _edges_s(varying, begin, done)
     least = least_bps(flow, ends, edges[:-1])
     return None if least is None else (edges, least)
+
+
+def _edges_s(varying: Iterable[End], begin: float, done: float) -> NDArray[np.float64]:
+    """Both instants, and those between them at which a setting of these ends changes; given in ns, in s."""
+    inside = [t_ns for t_ns in instants(varying).tolist() if begin < t_ns < done]
+    return np.array([begin, *inside, done], np.float64) * 1e-9
+
+
+def _mean(edges: NDArray[np.float64], held: NDArray[np.float64]) -> float:
+    """The mean over time of values that are held between edges."""
+    return float((held * np.diff(edges)).sum() / (edges[-1] - edges[0]))
 
 
 def bottleneck_bps(flow: Flow, ends: Mapping[int, End], span: tuple[int, int] | None = None) -> float | None:
@@ -125,8 +135,7 @@ def bottleneck_bps(flow: Flow, ends: Mapping[int, End], span: tuple[int, int] | 
     found = None if span is None else _least_from(flow, ends, *span)
     if found is None:
         return flow.bottleneck_bps
-    edges, least = found
-    return float((least * np.diff(edges)).sum() / (edges[-1] - edges[0]))
+    return _mean(*found)
 
 
 def sending_ns(flow: Flow, ends: Mapping[int, End], begin_ns: float, bits: float) -> float:
@@ -174,10 +183,9 @@ def mean_base_rtt_ns(flow: Flow, ends: Mapping[int, End]) -> float | None:
     varying = [end for end in (ends.get(number) for number in flow.path) if end is not None and end.over_time]
     if span is None or not varying or flow.base_rtt_ns is None:
         return flow.base_rtt_ns
-    inside = [t_ns for t_ns in instants(varying).tolist() if span[0] < t_ns < span[1]]
-    edges = np.array([span[0], *inside, span[1]], np.float64)
-    found = base_rtt_ns(flow, ends, edges[:-1] * 1e-9)
-    return None if found is None else float((found * np.diff(edges)).sum() / (edges[-1] - edges[0]))
+    edges = _edges_s(varying, *span)
+    found = base_rtt_ns(flow, ends, edges[:-1])
+    return None if found is None else _mean(edges, found)
 
 
 def sent_ns(end: End, size: int) -> float:

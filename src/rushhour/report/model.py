@@ -40,10 +40,10 @@ class FlowLine:
     path: str
     cc: str
     when: str
+    active: str
     scope: str
     group: str
     look: int | None = None
-    active: str = ""
 
 
 @dataclass(frozen=True)
@@ -196,30 +196,22 @@ def _queues(ends: list[End]) -> str:
 def flow_lines(record: Record) -> list[FlowLine]:
     """The flows in words, in their order; then the arrival processes, a line for each."""
 
-    def line(flow: Flow, name: str, when: str, scope: str, active: str) -> FlowLine:
+    def line(flow: Flow, name: str, when: str, active: str, scope: str) -> FlowLine:
         asked = record.asked(flow)
         path = f"{asked.from_ or '?'} → {asked.to or '?'}"
-        return FlowLine(name, flow.kind, path, asked.cc or "", when, scope, flow.group, active=active)
+        return FlowLine(name, flow.kind, path, asked.cc or "", when, active, scope, flow.group)
 
     lines = []
     for flow in record.flows():
         stop = f"{flow.stop_ns / 1e9:g}" if flow.stop_ns is not None else "end"
         when = f"{flow.start_ns / 1e9:g} \N{EN DASH} {stop} s"
-        done_ns = _ended_ns(flow, record.context.duration_ns)
+        done_ns = flow.ended_early_ns(record.context.duration_ns)
         active = when if done_ns is None else f"{flow.start_ns / 1e9:g} \N{EN DASH} {done_ns / 1e9:.3g} s"
-        lines.append(line(flow, flow.name, when, f"flow:{flow.name}", active))
+        lines.append(line(flow, flow.name, when, active, f"flow:{flow.name}"))
     arrived = Counter(flow.group for flow in record.arrivals())
     first = {flow.group: flow for flow in reversed(record.arrivals())}
     for group, number in arrived.items():
         begin, stop_ns = first[group].arrival or (0, 0)
         when = f"{number} in {begin / 1e9:g} \N{EN DASH} {stop_ns / 1e9:g} s"
-        lines.append(line(first[group], group, when, f"group:{group}", when))
+        lines.append(line(first[group], group, when, when, f"group:{group}"))
     return lines
-
-
-def _ended_ns(flow: Flow, end_ns: int) -> int | None:
-    """When a flow ended before its time was over, by what it had to send or by an error; else None."""
-    span = flow.active_ns
-    last_ns = min(end_ns, flow.stop_ns or end_ns)
-    # What is under way when a flow's time is over arrives a little later, and what is sent last may be lost.
-    return span[1] if span is not None and span[1] < last_ns else None

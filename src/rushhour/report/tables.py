@@ -127,7 +127,7 @@ def flows_table(run: RunView) -> Table:
     )
     rows = [
         Row(
-            (flow.name, flow.cc or flow.kind, flow.path, flow.active or flow.when),
+            (flow.name, flow.cc or flow.kind, flow.path, flow.active),
             [_value(values.get(column.metric)) for column in columns],
             valid=run.valid,
         )

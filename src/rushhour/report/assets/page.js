@@ -23,7 +23,7 @@
       const button = make("button");
       button.type = "button";
       button.append(Looks.flow(flow.look ?? position), make("b", flow.name),
-        make("span", [flow.kind === "tcp" ? flow.cc : flow.kind, flow.path, flow.active || flow.when].filter(Boolean).join(" · ")));
+        make("span", [flow.kind === "tcp" ? flow.cc : flow.kind, flow.path, flow.active].filter(Boolean).join(" · ")));
       list.append(Parts.hides(button, `flow:${position}`));
     });
     if (run.more_flows > 0) list.append(make("p", `and ${run.more_flows} more, in the tables only`, "aside"));
