@@ -5,6 +5,7 @@ A ring that cannot run is skipped with the reason, unless `RUSHHOUR_REQUIRE` nam
 
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -118,6 +119,12 @@ RINGS: dict[str, Callable[[], str | None]] = {
     "crates": _lacks_crates,
 }
 _lacking: dict[str, str | None] = {}
+
+
+def pytest_configure() -> None:
+    """Let this process heed interrupts, and so what it starts: in a shell's background they are ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_xdist_auto_num_workers() -> int:
