@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rushhour.lab.agent import Agent
     from rushhour.lab.base import Job, Lab
 
-AGENTS = 3
+AGENTS = 2
 """Of so many agents, the ones used last, records are kept."""
 
 

@@ -67,4 +67,4 @@ def test_runs_of_the_last_agents_are_kept(lab: FakeLab, job: Job, tmp_path: Path
         lab.agent = SimpleNamespace(sha256=f"{number}" * 64)
         record_of(lab, job, tmp_path / f"run-{number}")
     left = {folder.name[0] for folder in (tmp_path / "cache/rushhour/test-runs").iterdir()}
-    assert left == {"2", "3", "4"}
+    assert left == {str(number) for number in range(2, AGENTS + 2)}

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
+from subprocess import PIPE
 from typing import TYPE_CHECKING
 
 from rushhour.files import worn
@@ -24,9 +27,11 @@ def entry(folder: Path, name: str, days: float) -> Path:
         place.write_text("x")
     else:
         (place / "deep").mkdir(parents=True)
-    worn.use(place)
     then = time.time() - days * 86400
-    os.utime(folder / ".used" / name.partition(".")[0], (then, then))
+    (folder / ".used").mkdir(exist_ok=True)
+    mark = folder / ".used" / name.partition(".")[0]
+    mark.touch()
+    os.utime(mark, (then, then))
     return place
 
 
@@ -49,6 +54,37 @@ def test_use_keeps_an_entry_and_not_its_times(tmp_path: Path) -> None:
     worn.use(place)
     worn.clear(tmp_path)
     assert place.stat().st_mtime == 1
+
+
+def test_of_too_much_goes_what_was_used_longest_ago(tmp_path: Path) -> None:
+    names = [HASH.replace("0", str(number)) for number in range(1, 5)]
+    places = [entry(tmp_path, name, days) for name, days in zip(names, (1, 4, 3, 2), strict=True)]
+    for place in places:
+        (place / "deep/file").write_bytes(b"x" * 40_000)
+    worn.clear(tmp_path, 4 * 60_000)
+    assert all(place.exists() for place in places)
+    worn.clear(tmp_path, 2 * 60_000)
+    assert [place.exists() for place in places] == [True, False, False, True]
+
+
+def test_what_a_process_uses_stays(tmp_path: Path) -> None:
+    place, other = entry(tmp_path, HASH, 40), entry(tmp_path, HASH.replace("0", "1"), 40)
+    code = (
+        "import pathlib; from rushhour.files import worn\n"
+        f"worn.use(pathlib.Path({str(place)!r})); print(flush=True); input()"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdin=PIPE, stdout=PIPE) as user:
+        assert user.stdout is not None
+        user.stdout.readline()
+        then = time.time() - 40 * 86400
+        os.utime(tmp_path / ".used" / HASH, (then, then))
+        worn.clear(tmp_path, 0)
+        assert place.exists()
+        assert not other.exists()
+        worn.clear(tmp_path)
+        user.communicate(b"\n")
+    worn.clear(tmp_path)
+    assert not place.exists()
 
 
 def test_a_new_root_clears_old_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

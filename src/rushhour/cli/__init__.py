@@ -44,6 +44,7 @@ COMMANDS = {
     "packetdrill": "packetdrill:packetdrill",
     "coverage": "coverage:coverage",
     "kernel": "kernel:kernel",
+    "cache": "cache:cache",
     "baseline": "baseline:baseline",
     "db": "db:db",
     "history": "history:history",
@@ -90,12 +91,13 @@ SUMMARIES = {
     "profile": "Show how machines are prepared for experiments.",
     "restore": "Put back settings that were left changed at each PLACE.",
     "doctor": "Say what this machine can do, and what mends it.",
+    "cache": "Show what is kept on this machine, and how large it may grow.",
     "help": "Show the help page of a command.",
     "completion": "Print what makes TAB complete, for your shell.",
 }
 # The first page has them in groups; what no group names comes last.
 GROUPS = {
-    "Begin": ("demo", "new", "doctor"),
+    "Begin": ("demo", "new", "doctor", "cache"),
     "Experiment": ("list", "show", "run", "exec", "shell", "report", "serve"),
     "Kernels": ("kernel", "check", "bisect", "debug", "coverage", "packetdrill"),
     "Same, better or worse": ("compare", "baseline", "db", "history", "export", "ci"),

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from rushhour.lab.tools import Tool
 
 VARIABLE = "RUSHHOUR_AGENT"
+# All roots together take so many bytes at most: of each version of the agent there is one with each program.
+_MOST = 2_000_000_000
 MOUNT_POINTS = ("dev", "out", "proc", "sys", "tmp", "trace")
 
 
@@ -198,7 +200,7 @@ def _lay_out(contents: Contents, sums: Mapping[str, str], root: Path) -> None:
             where=str(root),
             hint=store.HINT,
         ) from error
-    worn.clear(root.parent)
+    worn.clear(root.parent, _MOST)
 
 
 def _fill(folder: Path, contents: Contents, sums: Mapping[str, str]) -> None:

@@ -13,7 +13,7 @@ import tarfile
 from typing import TYPE_CHECKING
 
 from rushhour.errors import LabError, RecordError
-from rushhour.files import cache, rooms, storage
+from rushhour.files import cache, rooms, storage, worn
 from rushhour.record.seal import raw_digests
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def fetched(url: str, name: str, files: Mapping[str, str]) -> Path:
     wanted = raw_digests(files)
     told = "".join(f"{digest} {one}\n" for one, digest in wanted.items())
     place = cache.folder("fetched", hashlib.sha256(told.encode()).hexdigest())
+    worn.use(place)
     if _is_there(place, wanted):
         return place
     if not storage.is_named(url):
@@ -97,6 +98,7 @@ def _put(place: Path, files: Mapping[str, bytes]) -> None:
                 path.write_bytes(content)
                 path.chmod(0o444)
             rooms.take_place(new, place)
+        worn.clear(place.parent)
     except OSError as error:
         raise LabError(
             f"what was fetched cannot be kept: {error.strerror}", where=str(place), hint=cache.HINT

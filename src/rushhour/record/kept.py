@@ -3,6 +3,8 @@
 A record is kept under the hash of all that determines it, and shared with result sets by hard links; its
 files are read-only, for the links share their content. Who writes into one nevertheless changes what is
 kept, so it is verified at each use: what is not as it was sealed is not known, and is run again.
+
+A run that another process removes meanwhile, for room, is not known either.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from rushhour.errors import LabError, RecordError
-from rushhour.files import rooms
+from rushhour.files import bounded, rooms
 from rushhour.files.cache import HINT, folder
 from rushhour.record.seal import MANIFEST, METRICS, SEALED, unwritten
 from rushhour.record.slim import WHOLE
@@ -33,6 +35,7 @@ _NO_LINK = (errno.EXDEV, errno.EMLINK, errno.EPERM, errno.EACCES, errno.ENOTSUP)
 def find(key: str, wanted: Wanted = WHOLE) -> Path | None:
     """The record with this key, if it is known, as it was sealed, and what is wanted."""
     path = _place(key)
+    bounded.use(path)
     return path if is_whole(path, key, wanted) else None
 
 
@@ -72,9 +75,15 @@ class Keeper:
     """Keeps records, of several threads; they are put together in one room of its own."""
 
     def __init__(self) -> None:
+        """A keeper.
+
+        Raises:
+            UsageError: `RUSHHOUR_CACHE_SIZE` is no size.
+        """
         self._room: tuple[Path, int] | None = None
         self._numbers = count()
         self._lock = Lock()
+        self._most = bounded.most()
 
     def close(self) -> None:
         """Remove the room."""
@@ -91,6 +100,7 @@ class Keeper:
             share(record, new, with_manifest=True)
             with suppress(FileNotFoundError):  # another process may be doing the same
                 rooms.take_place(new, place)
+            bounded.shrink(place.parent, self._most)
         except OSError as error:
             raise LabError(
                 f"the run cannot be kept in the cache: {error.strerror}", where=str(place), hint=HINT
@@ -142,9 +152,17 @@ def make_slim(record: Path, content: bytes) -> None:
 
 
 def share(record: Path, target: Path, *, with_manifest: bool) -> None:
-    """Put the files of a record into the folder `target`, by hard links where that is possible."""
+    """Put the files of a record into the folder `target`, by hard links where that is possible.
+
+    Raises:
+        OSError: they cannot be put there, or are there no more.
+    """
+
+    def gone(error: OSError) -> None:
+        raise error
+
     # As texts: of a sweep with many runs this is a tenth of what a run costs here, and as paths twice that.
-    for place, folders, names in os.walk(record):
+    for place, folders, names in os.walk(record, onerror=gone):
         inner = f"{target}{place.removeprefix(str(record))}"
         for name in folders:
             os.makedirs(f"{inner}/{name}", exist_ok=True)  # noqa: PTH103 - as said

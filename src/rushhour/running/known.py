@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from rushhour.errors import UsageError
+from rushhour.errors import LabError, RecordError, UsageError
 from rushhour.files import storage
 from rushhour.lab.manifest import may_serve, relabel
 from rushhour.record import kept
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from rushhour.lab.base import Lab
+    from rushhour.lab.base import Job, Lab
     from rushhour.running.batch import Batch, Run
     from rushhour.running.conductor import Taking
 
@@ -49,8 +49,12 @@ class Known:
         if not self._fresh and kept.is_whole(place, key, self._wanted):
             return place, True
         known = None if self._fresh else kept.find(key, self._wanted)
-        if known is not None and (self._wanted.tables or may_serve(known, job)):
-            return relabel(known, place, job), True
+        if (
+            known is not None
+            and (self._wanted.tables or may_serve(known, job))
+            and _is_given(known, place, job)
+        ):
+            return place, True
         folder = yield job, place
         if not self._wanted.tables:
             _make_slim(folder, self._wanted)
@@ -71,6 +75,17 @@ def _measure(folder: Path) -> None:
 
     with suppress(Exception):  # what is wrong with a record is told where its metrics are asked for
         metrics_of(Record.open(folder), fresh=True)
+
+
+def _is_given(known: Path, place: Path, job: Job) -> bool:
+    """Put a known run in its place; not if another process removes it at this moment, for room."""
+    try:
+        relabel(known, place, job)
+    except (LabError, RecordError):
+        if known.is_dir():
+            raise
+        return False
+    return True
 
 
 def _make_slim(folder: Path, wanted: Wanted) -> None:

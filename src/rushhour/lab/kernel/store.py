@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import KernelError
+from rushhour.files.size import on_disk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -294,20 +295,11 @@ def trees() -> dict[str, int]:
 
 def occupied(key: str) -> int:
     """Bytes of the unpacked source and the build directory of one tree; of what trees share, its part."""
-    return sum(_size(folder) for folder in _places(key))
+    return sum(on_disk(folder) for folder in _places(key))
 
 
 def _places(key: str) -> list[Path]:
     return [cache("sources", key), cache("sources", f"{key}.git"), cache("build", key)]
-
-
-def _size(folder: Path) -> int:
-    total = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            state = os.lstat(os.path.join(place, name))  # noqa: PTH118 - Path objects cost seconds
-            total += 512 * state.st_blocks // state.st_nlink
-    return total
 
 
 def load(folder: Path, package: Package | None = None) -> Kernel:

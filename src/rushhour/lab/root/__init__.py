@@ -33,6 +33,8 @@ __all__ = ["find", "is_root", "laid_out", "require"]
 # Counts up with every change of what becomes of the same files.
 _VERSION = 1
 _PACKED = "root.tar"
+# All roots of programs together take so many bytes at most, beside those in use.
+_MOST = 10_000_000_000
 
 
 def find(name: str, place: Path) -> Tool:
@@ -151,4 +153,4 @@ def _make(place: Path, fill: Callable[[Path], None]) -> None:
         raise LabError(
             f"the root cannot be laid out: {error.strerror}", where=str(place), hint=cache.HINT
         ) from error
-    worn.clear(place.parent)
+    worn.clear(place.parent, _MOST)
