@@ -11,8 +11,10 @@ use serde_json::{json, Value};
 
 const LINES: &str = include_str!("golden/qdiscs.txt");
 const PLAN: &str = include_str!("../../tests/data/plan-window-scaling.json");
-const DAMAGED_PLANS: u64 = 4000;
-const DAMAGES_PER_LINE: u64 = 100;
+// Elsewhere an emulator tries it, far slower; what reads plans has no code of its own there.
+const ONE_OF: usize = if cfg!(target_arch = "x86_64") { 1 } else { 16 };
+const DAMAGED_PLANS: u64 = 4000 / ONE_OF as u64;
+const DAMAGES_PER_LINE: u64 = 100 / ONE_OF as u64;
 
 /// What breaks arithmetic, tables, texts.
 const NASTY: [&str; 24] = [
@@ -172,7 +174,7 @@ fn damaged_plans_are_plans_or_errors() {
 
 #[test]
 fn torn_plans_are_errors() {
-    for end in (0..PLAN.trim_end().len()).filter(|end| PLAN.is_char_boundary(*end)) {
+    for end in (0..PLAN.trim_end().len()).step_by(ONE_OF).filter(|end| PLAN.is_char_boundary(*end)) {
         assert!(!understand(&PLAN[..end]), "cut after {end} bytes");
     }
 }
