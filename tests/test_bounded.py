@@ -55,6 +55,14 @@ def test_it_is_looked_through_once_an_hour(tmp_path: Path) -> None:
     assert there(tmp_path) == ""
 
 
+def test_a_clock_that_was_set_back_delays_no_look(tmp_path: Path) -> None:
+    entry(tmp_path, "a", 2)
+    (tmp_path / ".looked").touch()
+    os.utime(tmp_path / ".looked", (time.time() + 10**6,) * 2)
+    bounded.shrink(tmp_path, 0)
+    assert there(tmp_path) == ""
+
+
 def test_what_results_have_too_gives_no_room_and_stays(tmp_path: Path) -> None:
     part = tmp_path / "part"
     shared = entry(part, "a", 9)

@@ -60,7 +60,8 @@ def shrink(part: Path, whole: int) -> None:
     """
     mark = part / _MARK
     with suppress(OSError):
-        if mark.exists() and time.time() - mark.stat().st_mtime < EVERY_S:
+        # A look in the future was one of before the clock was set back.
+        if mark.exists() and 0 <= time.time() - mark.stat().st_mtime < EVERY_S:
             return
         mark.touch()
         found = _found(part)
