@@ -166,6 +166,25 @@ def test_the_last_call_until_an_instant_is_found_again(runs: list[Path]) -> None
     assert 0.9 < last < 1 <= following
 
 
+def test_of_several_functions_the_one_that_is_called_last_stops(runs: list[Path]) -> None:
+    words = (
+        "--at",
+        "1s",
+        "--last",
+        "tcp_v4_connect",
+        "--last",
+        "no_such_function",
+        "--last",
+        "tcp_cwnd_reduction",
+    )
+    alone = gdb(runs[0], *words[:4], *commands("rush time", "bt 1"))
+    both = gdb(runs[0], *words, *commands("rush time", "bt 1"))
+    first, last = (float(re.findall(r"^(\d+\.\d+) s \(", said, re.MULTILINE)[0]) for said in (alone, both))
+    assert first < last < 1
+    assert "tcp_v4_connect" in alone
+    assert "tcp_cwnd_reduction" in both
+
+
 def test_the_last_call_until_a_divergence_may_be_what_parts(runs: list[Path]) -> None:
     words = ("--divergence", str(runs[0]), "--last", "tcp_ack", "--flow", "long", "--batch")
     done = rush("debug", str(runs[1]), *words, *commands("rush time", "continue", "rush time"))
@@ -182,7 +201,7 @@ def test_the_last_call_until_a_divergence_may_be_what_parts(runs: list[Path]) ->
 )
 def test_a_last_call_that_there_is_not_is_told(runs: list[Path], function: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        debug(runs[0], Asked(at="1s", last=function))
+        debug(runs[0], Asked(at="1s", last=[function]))
 
 
 def test_two_runs_part_where_it_is_said(runs: list[Path]) -> None:
@@ -286,9 +305,9 @@ def test_a_run_that_failed_stops_at_the_line_that_the_kernel_complains_of(
         (Asked(at="3s"), "after the run's end"),
         (Asked(functions=["tcp_ack; shell"]), "is no function"),
         (Asked(functions=["tcp_ack"], flow="short"), 'no flow "short"'),
-        (Asked(at="1s", last="tcp_ack; shell"), "is no function"),
-        (Asked(last="tcp_ack"), "--last needs an instant"),
-        (Asked(at="1s", last="tcp_ack", functions=["tcp_ack"]), "--last and --break both"),
+        (Asked(at="1s", last=["tcp_ack; shell"]), "is no function"),
+        (Asked(last=["tcp_ack"]), "--last needs an instant"),
+        (Asked(at="1s", last=["tcp_ack"], functions=["tcp_ack"]), "--last and --break both"),
     ],
 )
 def test_what_makes_no_sense_is_refused(runs: list[Path], asked: Asked, message: str) -> None:

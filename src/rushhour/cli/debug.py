@@ -19,8 +19,8 @@ from rushhour.cli.screen import echo
     help="Stop at each call of a function, or at FILE:LINE. May be repeated.",
 )  # fmt: skip
 @click.option(
-    "--last", metavar="FUNCTION",
-    help="With --at or --divergence: stop at the last call of a function until then.",
+    "--last", multiple=True, metavar="FUNCTION",
+    help="With --at or --divergence: stop at a function's last call until then; of several: at the latest.",
 )  # fmt: skip
 @click.option(
     "--flow", metavar="F", help="With --break and --last: only calls for this flow (its name, or a port)."

@@ -66,8 +66,8 @@ def debug(run: Path, asked: Asked, tell: Tell = lambda _: None) -> Ended:
         tell(one.failed)
     kernel = _kernel(one, tell, build=asked.build)
     session = _Session(one, one.job(kernel), kernel.image.with_name("linux.debug"))
-    left = None if asked.last is None or stop_ns is None else session.calls(asked, stop_ns, tell) - 1
-    script = list(lines(one, asked, stop_ns, left))
+    last = None if not asked.last or stop_ns is None else session.last(asked, stop_ns, tell)
+    script = list(lines(one, asked, stop_ns, last))
     return session.ended(Gdb(session.symbols, script, asked.batch, asked.listen), tell)
 
 
@@ -85,24 +85,27 @@ class _Session:
     job: Job
     symbols: Path
 
-    def calls(self, asked: Asked, stop_ns: int, tell: Tell) -> int:
-        """How often the function that is asked for is called until then, by a run for this alone.
+    def last(self, asked: Asked, stop_ns: int, tell: Tell) -> tuple[str, int]:
+        """The function that is called last until then, and how many of its calls come before, by a run.
 
         Raises:
-            UsageError: never, or there is no such function.
+            UsageError: none is, or there is no such function.
         """
+        names = ", ".join(asked.last)
         with tempfile.TemporaryDirectory(prefix="rushhour-debug-") as folder:
             told = Path(folder) / "calls"
             script = list(counting(self.one, asked, stop_ns, told))
             self.ended(Gdb(self.symbols, script, batch=True, quiet=True), lambda _: None)
-            count = int(told.read_text("ascii")) if told.is_file() else None
-        if count is None:
-            raise UsageError(f"--last {asked.last}: gdb finds no such function in this kernel")
+            found = told.read_text("ascii").split() if told.is_file() else None
+        if found is None:
+            raise UsageError(f"--last {names}: gdb finds no such function in this kernel")
+        function, count = found[0], int(found[1])
         if not count:
             of = f" for {asked.flow}" if asked.flow else ""
-            raise UsageError(f"--last {asked.last}: it is not called{of} until then")
-        tell(f"{asked.last}: call {count} of the run is the last until then")
-        return count
+            what = "it is not called" if len(asked.last) == 1 else "none of them is called"
+            raise UsageError(f"--last {names}: {what}{of} until then")
+        tell(f"{function}: call {count} of the run is the last until then")
+        return function, count - 1
 
     def ended(self, gdb: Gdb, tell: Tell) -> Ended:
         """Make it to its end, with gdb in it."""

@@ -34,7 +34,7 @@ class Asked:
     Attributes:
         at: At this instant of the experiment, before anything happens at it: `1.5s`.
         functions: At each call of these functions (or `FILE:LINE`).
-        last: At the last call of this function before the instant; of a divergence: before it or at it.
+        last: At the last call of any of these functions before the instant; of a divergence also at it.
         flow: Of the functions only calls for this flow: its name, or a port.
         divergence: Just before the first event that differs from this run's.
         complaint: Where the kernel complains; of a set, the first run that failed.
@@ -46,7 +46,7 @@ class Asked:
 
     at: str | None = None
     functions: Sequence[str] = ()
-    last: str | None = None
+    last: Sequence[str] = ()
     flow: str | None = None
     divergence: Path | None = None
     complaint: bool = False
@@ -63,9 +63,9 @@ def instant(one: Again, asked: Asked, tell: Tell) -> int | None:
         UsageError: it is no instant of the run, or what is asked for contradicts itself.
     """
     begin = one.begin_ns
-    if asked.last is not None and asked.at is None and asked.divergence is None:
+    if asked.last and asked.at is None and asked.divergence is None:
         raise UsageError("--last needs an instant", hint="add --at TIME or --divergence OTHER")
-    if asked.last is not None and (asked.functions or asked.complaint):
+    if asked.last and (asked.functions or asked.complaint):
         other = "--break" if asked.functions else "--complaint"
         raise UsageError(f"--last and {other} both say where to stop", hint="leave one of them out")
     if asked.at is not None and asked.divergence is not None:
@@ -90,19 +90,22 @@ def instant(one: Again, asked: Asked, tell: Tell) -> int | None:
     return begin + found.t_ns
 
 
-def lines(one: Again, asked: Asked, stop_ns: int | None, left: int | None = None) -> Iterator[str]:
+def lines(
+    one: Again, asked: Asked, stop_ns: int | None, last: tuple[str, int] | None = None
+) -> Iterator[str]:
     """Commands of gdb, from the kernel's first instruction on.
 
     Args:
         one: What is made again.
         asked: Where to stop.
         stop_ns: The instant of that, in ns since the kernel's start.
-        left: So many calls of `asked.last` come before the one to stop at.
+        last: The function of `asked.last` to stop in, and how many of its calls come before that one.
     """
     yield from _read_in(one, asked)
     yield "break panic"
-    if left is not None:
-        yield f"python Calls({asked.last!r}, {asked.flow!r}, {left})\ncontinue"
+    if last is not None:
+        function, before = last
+        yield f"python Calls({function!r}, {asked.flow!r}, {before})\ncontinue"
     elif stop_ns is not None:
         yield from _until(stop_ns)
     for name in asked.functions:
@@ -122,12 +125,12 @@ def lines(one: Again, asked: Asked, stop_ns: int | None, left: int | None = None
 
 
 def counting(one: Again, asked: Asked, stop_ns: int, told: Path) -> Iterator[str]:
-    """Commands of gdb that write into a file how often `asked.last` is called until an instant."""
+    """Commands of gdb that write down which of `asked.last` is called last until an instant, how often."""
     yield from _read_in(one, asked)
-    yield f"python COUNTED = Calls({asked.last!r}, {asked.flow!r}, MANY)"
+    yield f"python COUNTED = [Counted(name, {asked.flow!r}) for name in {[*asked.last]!r}]"
     # What happens at a divergence's own instant may be what both part by.
     yield from _until(stop_ns + 1 if asked.divergence else stop_ns)
-    yield f"python COUNTED.tell({str(told)!r})"
+    yield f"python tell_last(COUNTED, {str(told)!r})"
     yield "delete\ncontinue"
 
 
@@ -144,7 +147,7 @@ def _read_in(one: Again, asked: Asked) -> Iterator[str]:
     Raises:
         UsageError: a function, or a flow, cannot be meant.
     """
-    for option, names in (("--break", asked.functions), ("--last", [asked.last] if asked.last else ())):
+    for option, names in (("--break", asked.functions), ("--last", asked.last)):
         for name in names:
             if not _FUNCTION.fullmatch(name):
                 raise UsageError(f"{option} {name!r} is no function and no FILE:LINE")

@@ -20,6 +20,7 @@ class Calls(gdb.Breakpoint):  # type: ignore[misc]
     def __init__(self, function: Any, flow: Any, left: int = 0) -> None:
         """Of the calls this many are left alone."""
         super().__init__(function)
+        self.function = function
         self.flow = flow
         self.ignore_count = left
 
@@ -40,9 +41,29 @@ class Calls(gdb.Breakpoint):  # type: ignore[misc]
                     return is_of(symbol.value(frame).cast(pointer), self.flow)
         return True
 
-    def tell(self, path: str) -> None:
-        """Write down how many calls there were; nothing, if there is no such function."""
-        if self.pending:
-            return
-        with open(path, "w", encoding="ascii") as file:  # noqa: PTH123 - gdb's own Python may be old
-            file.write(str(self.hit_count))
+
+class Counted(Calls):
+    """Calls of a function that are only counted; `latest` is the place of its last among those of all."""
+
+    calls = 0
+
+    def __init__(self, function: Any, flow: Any) -> None:
+        super().__init__(function, flow, MANY)
+        self.latest = 0
+
+    def stop(self) -> Any:
+        if not super().stop():
+            return False
+        Counted.calls += 1
+        self.latest = Counted.calls
+        return True
+
+
+def tell_last(counted: Any, path: str) -> None:
+    """Write down which function was called last, and how often; nothing, if there is none of them."""
+    there = [one for one in counted if not one.pending]
+    if not there:
+        return
+    last = max(there, key=lambda one: one.latest)
+    with open(path, "w", encoding="ascii") as file:  # noqa: PTH123 - gdb's own Python may be old
+        file.write(f"{last.function} {last.hit_count}")
