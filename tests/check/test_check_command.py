@@ -34,6 +34,12 @@ def said(*words: str) -> tuple[int, str, str]:
     return int(done.return_value), done.stdout, done.stderr
 
 
+def verdicts(out: str) -> list[str]:
+    """What the sentences begin with: lines without a path, and not those about gdb."""
+    begins = [line.split(":")[0] for line in out.splitlines() if ":" in line]
+    return [one for one in begins if "/" not in one and not one.startswith("Under gdb")]
+
+
 def test_the_sentence_and_the_report_are_what_a_person_sees(tree: Path) -> None:
     code, out, err = said(str(tree))
     assert code == 1
@@ -69,7 +75,7 @@ def test_watch_judges_each_state_once_and_goes_on_after_a_fault(
     monkeypatch.setattr("rushhour.lab.clock.sleep", sleep)
     code, out, _ = said(str(tree), "--watch")
     assert code == 130
-    words = [line.split(":")[0] for line in out.splitlines() if ":" in line and not line.startswith("/")]
+    words = verdicts(out)
     assert words[:4] == ["Worse", "Better", "It does not build", "Worse"]
 
 
@@ -97,7 +103,7 @@ def test_watch_waits_while_a_merge_is_not_finished(tree: Path, monkeypatch: pyte
     monkeypatch.setattr("rushhour.lab.clock.sleep", sleep)
     code, out, err = said(str(tree), "--watch")
     assert code == 130
-    words = [line.split(":")[0] for line in out.splitlines() if ":" in line and not line.startswith("/")]
+    words = verdicts(out)
     assert words[:2] == ["Worse", "Better"]
     assert err.count("a merge is not finished: one.c is in conflict") == 1
 
@@ -118,7 +124,7 @@ def test_watch_into_one_folder_judges_what_comes_back(tree: Path, monkeypatch: p
 
     monkeypatch.setattr("rushhour.lab.clock.sleep", sleep)
     _, out, _ = said(str(tree), "--watch", "--out", "kept")
-    words = [line.split(":")[0] for line in out.splitlines() if ":" in line and "/" not in line.split(":")[0]]
+    words = verdicts(out)
     assert words == ["Worse", "Better", "Worse"]
 
 

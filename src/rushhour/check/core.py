@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rushhour import plain
 from rushhour.check import complaints, steps, telling, whole
 from rushhour.check.built import PREFIX, Built
+from rushhour.check.calls import calls, debugging
 from rushhour.check.change import Change, between
 from rushhour.check.reach import Reach, coming, holds, is_indirect, is_silent, reach
 from rushhour.check.same import compiles_to_the_same
@@ -19,7 +21,7 @@ from rushhour.coverage import index_file
 from rushhour.errors import BuildError, UsageError
 from rushhour.files import rooms
 from rushhour.lab import clock
-from rushhour.lab.kernel import git, linked
+from rushhour.lab.kernel import git, linked, names
 from rushhour.packetdrill import pairs as drilled
 from rushhour.packetdrill.telling import keep
 from rushhour.record.seal import write_json
@@ -279,7 +281,8 @@ class _Going:
         """What came of the cells, of packetdrill's scripts, of sanitizers."""
         if reached.idle and not self._may_leave_out(change.base):
             reached = replace(reached, idle=frozenset())
-        found = self._compared(base, candidate, reached)
+        own = cache(lambda: names.functions(candidate))
+        found = self._compared(base, candidate, reached, calls=calls(change, reached, own))
         if found["verdict"] == "broken":
             return found
         if self.scripts and (found["exit"] != 1 or self.options.all):
@@ -322,7 +325,14 @@ class _Going:
         return {"names": [*names], **found, "verdict": verdict, "exit": codes.get(verdict, 0), "worst": worst}
 
     def _compared(
-        self, base: Kernel, candidate: Kernel, reached: Reach, *, watched: bool = False, into: str = ""
+        self,
+        base: Kernel,
+        candidate: Kernel,
+        reached: Reach,
+        *,
+        watched: bool = False,
+        into: str = "",
+        calls: output.Calls | None = None,
     ) -> dict[str, Any]:
         self.tell("")
         folder = self._into(into or candidate.name)
@@ -333,7 +343,8 @@ class _Going:
             first=reached.first, without=reached.idle, out=folder, jobs=self.options.jobs,
             watch=self.watch, lab=self.lab, executor=self.executor,
         )  # fmt: skip
-        document = output.write(made, folder)
+        document = output.write(made, folder, calls)
+        worst = telling.worst(document)
         if why := telling.start(made):
             self.built.dead.add(candidate.folder.name)
         if watched:  # without sanitizers both are known to run
@@ -345,7 +356,7 @@ class _Going:
             "verdict": made.verdict, "exit": made.exit, "report": str(folder / "report.html"),
             "cells": len(made.cells), "differ": differ, "planned": made.planned, "counts": made.counts,
             "idle": len(reached.idle & made.base.cells.keys()),
-            "worst": telling.worst(document),
+            "worst": worst and worst | debugging(document, worst, folder),
         }  # fmt: skip
         if watched:
             asked = self.options

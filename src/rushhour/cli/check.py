@@ -168,7 +168,9 @@ class _Told:
 
 
 def _tell(document: dict[str, Any]) -> None:
+    from rushhour.check import calls
     from rushhour.check.complaints import told
+    from rushhour.check.whole import deciding
     from rushhour.verdict.vocabulary import SHOWN
 
     echo()
@@ -180,6 +182,8 @@ def _tell(document: dict[str, Any]) -> None:
         watched = one.get("sanitizers", {})
         if report := (watched if watched.get("decides") else one).get("report"):
             echo(report)
+    for line in calls.told(deciding(document["commits"])):
+        echo(line)
 
 
 def _who(tree: str) -> str:

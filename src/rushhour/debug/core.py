@@ -86,7 +86,7 @@ class _Session:
     symbols: Path
 
     def last(self, asked: Asked, stop_ns: int, tell: Tell) -> tuple[str, int]:
-        """The function that is called last until then, and how many of its calls come before, by a run.
+        """The function that is called last until then, and how many of its calls are before; by a run.
 
         Raises:
             UsageError: none is, or there is no such function.

@@ -146,7 +146,10 @@ class KnownChanges(Document):
 
 
 class ComparedCell(Document):
-    """One cell: its runs, what was judged of it, and the verdict."""
+    """One cell: its runs, what was judged of it, and the verdict.
+
+    `calls` are functions that differ between both kernels: the cell calls one of them before both part.
+    """
 
     scenario: str
     title: str = ""
@@ -164,6 +167,7 @@ class ComparedCell(Document):
     expectations: tuple[JudgedExpectation, ...] = ()
     warnings: tuple[str, ...] = ()
     divergence: DivergenceFile | None = None
+    calls: tuple[str, ...] = ()
     known: tuple[KnownChange, ...] = ()
 
     @property

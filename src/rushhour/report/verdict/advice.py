@@ -74,7 +74,8 @@ def of_cell(cell: ComparedCell, document: VerdictFile) -> list[Step]:
     """What to do with one cell that is not the same: see it, stop in it, find the commit, more seeds."""
     if cell.verdict == "same":
         return []
-    steps = (_again(cell, document), _stop(cell, document), _blame(cell, document), _more(cell, document))
+    stop = stopping(cell, document)
+    steps = (_again(cell, document), [stop] if stop else [], _blame(cell, document), _more(cell, document))
     return [step for some in steps for step in some]
 
 
@@ -97,19 +98,28 @@ def _again(cell: ComparedCell, document: VerdictFile) -> Iterator[Step]:
     )
 
 
-def _stop(cell: ComparedCell, document: VerdictFile) -> Iterator[Step]:
-    """Where both sides are virtual kernels and an event differs: stop just before it."""
+def stopping(cell: ComparedCell, document: VerdictFile) -> Step | None:
+    """Where both sides are virtual kernels and an event differs: stop just before it.
+
+    If functions are known of which one is called before, stop at the last call of them.
+    """
     if cell.divergence is None or any((side.lab or "uml") in REAL_TIME for side in document.sides):
-        return
+        return None
     seed = cell.divergence.seed
     folders = [
         next((run.folder for run in runs if run.seed == seed and run.folder), None)
         for runs in (cell.runs.candidate, cell.runs.base)
     ]
-    if all(folders):
-        candidate, base = (str(folder) for folder in folders)
-        what = "Stop in gdb just before both part (run it in the folder of this report)"
-        yield Step(what, command(["debug", candidate, "--divergence", base]), frozenset({candidate, base}))
+    if not all(folders):
+        return None
+    candidate, base = (str(folder) for folder in folders)
+    where = f"at the last call of {' or '.join(cell.calls)} before both part" if cell.calls else ""
+    last = [word for name in cell.calls for word in ("--last", name)]
+    return Step(
+        f"Stop in gdb {where or 'just before both part'} (run it in the folder of this report)",
+        command(["debug", candidate, "--divergence", base, *last]),
+        frozenset({candidate, base}),
+    )
 
 
 def _blame(cell: ComparedCell, document: VerdictFile) -> Iterator[Step]:
