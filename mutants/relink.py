@@ -23,17 +23,14 @@ from typing import TYPE_CHECKING
 
 from rushhour.errors import BuildError, KernelError
 from rushhour.files.regular import checksum
-from rushhour.lab.kernel import host, image, store
+from rushhour.lab.kernel import host, image, kbuild, store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rushhour.lab.kernel import Kernel
 
-_COMMAND = re.compile(r"^(?:saved)?cmd_\S+ := (.*)$", re.MULTILINE)
-_NOTED = re.compile(r'"([^"]*)"')
 _LIBRARIES = ("-lutil", "-lrt", "-lpthread")
-_NAMES = (".tmp_vmlinux3.kallsyms.o", ".tmp_vmlinux2.kallsyms.o")
 _FIRST = 12
 
 
@@ -66,11 +63,11 @@ class Relinker:
         self.base = base
         self.key = str(base.origin().get("key", ""))
         self.place, self.tree = store.cache("build", self.key), store.cache("sources", self.key)
-        if not self.key or not (self.place / "vmlinux.a").is_file():
+        if not self.key or not (self.place / kbuild.ALL).is_file():
             raise KernelError(
                 f"the build directory of {base.name} is not there",
                 where=str(self.place),
-                hint="make it again: rushhour kernel build debian:6.12 --from-nothing",
+                hint=f"make it again: {_again(base)}",
             )
 
     def check(self) -> None:
@@ -85,7 +82,7 @@ class Relinker:
                 raise KernelError(
                     f"the objects of its build directory do not give the image of {self.base.name}",
                     where=str(self.place),
-                    hint="make it again: rushhour kernel build debian:6.12 --from-nothing",
+                    hint=f"make it again: {_again(self.base)}",
                 )
 
     def text(self, name: str) -> str:
@@ -156,8 +153,7 @@ class Relinker:
 
     def compile(self, name: str, room: Path, *more: str) -> Path:
         """One object, of the sources in a folder where they are there; the base's command otherwise."""
-        noted = _COMMAND.search(_cmd(self.place / name).read_text(errors="surrogateescape"))
-        words = shlex.split(noted[1]) if noted else []
+        words = shlex.split(kbuild.command(self.place / name))
         if ";" in words or "-o" not in words:
             raise BuildError(f"{name} is not made by one command of the compiler")
         *words, source = words
@@ -197,7 +193,7 @@ class Relinker:
     @cached_property
     def _objects(self) -> list[str]:
         done = subprocess.run(
-            ["ar", "t", "vmlinux.a"], cwd=self.place, capture_output=True, text=True, check=True
+            ["ar", "t", kbuild.ALL], cwd=self.place, capture_output=True, text=True, check=True
         )
         return done.stdout.split()
 
@@ -206,33 +202,37 @@ class Relinker:
         """What kbuild noted of each object that is compiled: what it read, each name with a blank behind."""
         notes = {}
         for name in self._objects:
-            place = _cmd(self.place / name)
+            place = kbuild.note(self.place / name)
             if place.is_file():
                 text = place.read_text(errors="surrogateescape").partition("source_")[2]
                 notes[name] = text.replace("\n", " ")
         return notes
 
     def _link(self, made: Mapping[str, Path], room: Path) -> None:
-        flags = _NOTED.findall((self.place / ".vmlinux.cmd").read_text())[1].split()
         static = ["-static"] if "CONFIG_LD_SCRIPT_STATIC=y" in self.base.config.read_text() else []
         own = re.search(r"^LINK_WRAPS *:?= *(.*)$", self.text("arch/um/Makefile"), re.MULTILINE)
-        names = next(name for name in _NAMES if (self.place / name).is_file())
+        linked, whole = room / "linked", room / "linux"
+        finishing = kbuild.finishing(self.place, linked, whole)
         _run(
             [
                 "gcc", *static, *(own[1].split() if own else ()),
                 *(f"-Wl,--wrap,{name}" for name in host.wrapped()), "host.o",
-                *(f"-Wl,{flag}" for flag in flags), "-Wl,--script=./arch/um/kernel/vmlinux.lds",
-                "-o", str(room / "linux"),
+                *(f"-Wl,{flag}" for flag in kbuild.flags(self.place)),
+                "-Wl,--script=./arch/um/kernel/vmlinux.lds",
+                "-o", str(linked if finishing else whole),
                 "-Wl,--whole-archive", *(str(made.get(name, name)) for name in self._objects),
-                "init/version-timestamp.o", "-Wl,--no-whole-archive",
-                "-Wl,--start-group", "lib/lib.a", "-Wl,--end-group", names, *_LIBRARIES,
+                *kbuild.beside(self.place), "-Wl,--no-whole-archive",
+                "-Wl,--start-group", "lib/lib.a", "-Wl,--end-group", kbuild.names(self.place), *_LIBRARIES,
             ],
             self.place,
         )  # fmt: skip
+        for command in finishing:
+            _run(command, self.place)
 
 
-def _cmd(path: Path) -> Path:
-    return path.with_name(f".{path.name}.cmd")
+def _again(base: Kernel) -> str:
+    """The command that builds a base anew."""
+    return f"rushhour kernel build {base.origin().get('source', 'debian:6.12')} --from-nothing"
 
 
 def _run(command: list[str], where: Path) -> None:

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rushhour.errors import KernelError
-from rushhour.lab.kernel import sources, store
+from rushhour.lab.kernel import kbuild, sources, store
 
 if TYPE_CHECKING:
     from .hunks import Hunk
 
-_COMMAND = re.compile(r"^savedcmd_\S+ := (.*? )-c -o \S+ (\S+)", re.MULTILINE)
+_COMMAND = re.compile(r"(.*? )-c -o \S+ (\S+)")
 
 
 class Compiler:
@@ -38,12 +38,12 @@ class Compiler:
         Raises:
             KernelError: the source was not built here, or the hunk does not apply.
         """
-        saved = self._build / Path(hunk.file).with_name(f".{Path(hunk.file).stem}.o.cmd")
-        found = _COMMAND.search(saved.read_text()) if saved.is_file() else None
+        made = self._build / Path(hunk.file).with_suffix(".o")
+        found = _COMMAND.match(kbuild.command(made))
         if not found:
             raise KernelError(
                 f"there is no command for {hunk.file}",
-                where=str(saved),
+                where=str(kbuild.note(made)),
                 hint=f"build it first: rushhour kernel build {self._spec}",
             )
         words = [word for word in shlex.split(found[1]) if not word.startswith("-Wp,")]

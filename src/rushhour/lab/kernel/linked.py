@@ -11,7 +11,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING
 
-from rushhour.lab.kernel import host, process
+from rushhour.lab.kernel import host, kbuild, process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 OBJECTS = "objects"
 """The list's name in the store."""
 _TEXT = "arch/um/kernel/config.o"
-_ALL = "vmlinux.a"  # since 6.1; of an older kernel nothing is known
 # How objects become an image: what these say, and the options that they name.
 _LINKING = (
     "Makefile", "arch/um/Makefile*", "arch/um/scripts/*", "arch/x86/Makefile.um", "scripts/link-*",
@@ -34,7 +33,7 @@ _HOW = "how it is linked"
 
 def kept(tree: Path, place: Path) -> dict[str, Path]:
     """The list of a build directory in which make came to its end; empty where it is not known."""
-    names = [*_members(place)] if (place / _ALL).is_file() else []
+    names = [*_members(place)] if (place / kbuild.ALL).is_file() else []
     lines = [f"{_how(tree, place)} {_HOW}"] if names else []
     lines += [f"{hashlib.sha256((place / name).read_bytes()).hexdigest()} {name}" for name in names]
     (place / "lab.objects").write_text("".join(f"{line}\n" for line in lines))
@@ -67,7 +66,7 @@ def _read(kernel: Kernel) -> dict[str, str]:
 def _members(place: Path) -> Iterator[str]:
     """The objects of the image, in order, then those of libraries, of which it takes what it needs."""
     libraries = sorted(str(one.relative_to(place)) for one in place.rglob("lib.a"))
-    for archive in (_ALL, *libraries):
+    for archive in (kbuild.ALL, *libraries):
         yield from process.answer(["ar", "t", archive], cwd=place).splitlines()
     if (place / "init/version-timestamp.o").is_file():
         yield "init/version-timestamp.o"

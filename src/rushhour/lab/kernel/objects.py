@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from rushhour.errors import KernelError
-from rushhour.lab.kernel import git, process, sources, store
+from rushhour.lab.kernel import git, kbuild, process, sources, store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,7 +27,6 @@ BUILT = "built"
 """In a build directory: its last build came to its end."""
 _SOURCE = re.compile(rb"^source_\S+ := (\S+)$", re.MULTILINE)
 _WARNING = re.compile(r": warning: (.*)")
-_COMMAND = re.compile(r"^savedcmd_\S+ := (gcc .*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -105,14 +104,13 @@ def drop_orphans(place: Path, tree: Path) -> None:
 def _command(place: Path, tree: Path, path: str, strange: set[str]) -> tuple[str, list[str]] | None:
     """How a file is compiled from standard input, and what stands before its text; None if nobody knows."""
     inside = PurePosixPath(path)
-    note = place / inside.parent / f".{inside.stem}.o.cmd"
-    text = note.read_text() if note.is_file() else ""
-    command = _COMMAND.search(text)
-    words = shlex.split(command[1]) if command else []
+    made = place / inside.with_suffix(".o")
+    words = shlex.split(kbuild.command(made))
     source = str(tree / path)
-    if len(words) < 4 or words[-4::2] != ["-c", str(inside.with_suffix(".o"))] or words[-1] != source:
+    if words[:1] != ["gcc"] or words[-4::2] != ["-c", str(inside.with_suffix(".o"))] or words[-1] != source:
         return None
-    if any(f"{tree / other}" in text.split() for other in strange - {path}):
+    read = kbuild.note(made).read_text().split()
+    if any(f"{tree / other}" in read for other in strange - {path}):
         return None
     kept = [word for word in words[:-3] if not word.startswith("-Wp,-MMD,")]
     return f'# 1 "{source}"\n', [*kept, "-iquote", str((tree / path).parent), "-x", "c", "-"]

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rushhour.errors import RushHourError
-from rushhour.lab.kernel import coverage, host, make, process, store
+from rushhour.lab.kernel import coverage, host, kbuild, make, process, store
 from rushhour.lab.kernel.sanitizers import SYMBOLS
 from rushhour.lab.kernel.step import Step
 from rushhour.lab.kernel.training import notes, profile
@@ -246,7 +246,7 @@ def keep_plain(place: Path) -> None:
     """Keep the objects that will be trained as they are, with what kbuild noted of them."""
     put_back(place)
     for name in OBJECTS:
-        for path in (place / name, _note(place / name)):
+        for path in (place / name, kbuild.note(place / name)):
             if path.is_file():
                 kept = place / _PLAIN / path.relative_to(place)
                 kept.parent.mkdir(parents=True, exist_ok=True)
@@ -275,7 +275,3 @@ def put_back(place: Path) -> None:
     for image in host.IMAGES:
         (place / image).unlink(missing_ok=True)
     shutil.rmtree(kept)
-
-
-def _note(path: Path) -> Path:
-    return path.with_name(f".{path.name}.cmd")
