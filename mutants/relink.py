@@ -115,7 +115,7 @@ class Relinker:
             if identity["image_sha256"] == self.base.identity["image_sha256"]:
                 return None
             key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-            origin: dict[str, object] = {"source": f"{name} of {self.base.name}", "aside": True}
+            origin: dict[str, object] = {"relinked": f"{name} of {self.base.name}", "aside": True}
             return store.save(name, identity, key, origin, {**made.files, "config": self.base.config})
 
     def link(self, texts: Mapping[str, str], room: Path) -> Linked:

@@ -17,7 +17,7 @@ from rushhour.lab import clock
 from rushhour.plain import harmless
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from rushhour.errors import KernelError, LabError
     from rushhour.lab.kernel import Kernel, Step
@@ -282,11 +282,18 @@ def _show(one: Kernel, *, as_json: bool, started: str | None = None) -> None:
         **({"brings": words} if (words := _brings(one)) else {}),
         "trained": _trained(one),
         "from": f"package {one.package}" if one.package else "built here",
-        "build": f"{facts['objects']} objects" + (f" in {facts['seconds']} s" if "seconds" in facts else ""),
+        "build": _cost(facts),
         **({"starts": started} if started else {}),
     }
     for heading, text in rows.items():
         click.echo(f"{heading:<9} {text if heading == 'kernel' else harmless(text)}")
+
+
+def _cost(facts: Mapping[str, object]) -> str:
+    """What a kernel was made of, and how long that took."""
+    if "relinked" in facts:
+        return f"relinked: {facts['relinked']}"
+    return f"{facts['objects']} objects" + (f" in {facts['seconds']} s" if "seconds" in facts else "")
 
 
 def _trained(one: Kernel) -> str:

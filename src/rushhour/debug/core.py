@@ -19,7 +19,7 @@ from rushhour.record.seal import raw_digests
 from rushhour.running.executor import execute
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from rushhour.debug.again import Again
     from rushhour.debug.script import Asked, Tell
@@ -146,6 +146,8 @@ def _kernel(one: Again, tell: Tell, *, build: bool) -> Kernel:
     # Several kernels may be one image: the run's own by its name first.
     named = sorted(here, key=lambda kernel: kernel.name != name)
     mine = next((kernel for kernel in named if "source" in kernel.origin()), None)
+    if mine is None:
+        _refuse_relinked(named)
     source = _source(one) if mine is None else str(mine.origin()["source"])
     if source is None:
         raise KernelError(
@@ -172,6 +174,18 @@ def _kernel(one: Again, tell: Tell, *, build: bool) -> Kernel:
             hint="make the run again with the kernel as it is now, and debug that one",
         )
     return made
+
+
+def _refuse_relinked(here: Iterable[Kernel]) -> None:
+    """Raise KernelError if one of these was linked of changed objects: no source gives its symbols."""
+    for kernel in here:
+        if kernel.is_relinked:
+            raise KernelError(
+                f"{kernel.name} has no symbols for a debugger, and no source to build it from: it was linked "
+                f"of changed objects, as {kernel.origin()['relinked']}",
+                hint="make the change in a tree of the kernel, and the run again on what this builds:\n"
+                "rushhour kernel build TREE --with symbols",
+            )
 
 
 def _source(one: Again) -> str | None:

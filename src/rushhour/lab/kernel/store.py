@@ -59,6 +59,11 @@ class Kernel:
         facts = self.identity.get("source") or {}
         return any(key in facts for key in ("with_files", "patches", "sanitizers"))
 
+    @property
+    def is_relinked(self) -> bool:
+        """Whether it was linked of objects of another kernel and of changed ones: no command builds it."""
+        return "relinked" in self.origin()
+
     def origin(self) -> dict[str, Any]:
         """What is known beyond the identity: the source as typed, the cost of the build."""
         if self.source is not None:
@@ -66,7 +71,9 @@ class Kernel:
         return dict(json.loads((self.folder / "origin.json").read_text()))
 
     def sources(self) -> set[str]:
-        """The spellings of its source on a command line."""
+        """The spellings of its source on a command line; none of a kernel that no command builds."""
+        if self.is_relinked:
+            return set()
         words = {str(self.origin().get("source"))}
         facts = self.identity.get("source") or {}
         if facts.get("kind") == "debian" and not self.is_variant:
