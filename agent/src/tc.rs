@@ -12,6 +12,7 @@ mod filter;
 mod found;
 pub mod kinds;
 mod lacking;
+mod late;
 mod outside;
 mod police;
 mod rate;
@@ -26,6 +27,7 @@ pub use by_hand::command;
 pub use change::change;
 use kinds::{gred, netem, Encoder, Hook, Kind};
 pub use lacking::{lacking, lacks_action, lacks_filter};
+pub use late::ACTIONS;
 pub use row::{dump, Row};
 use words::{Find, Words};
 
@@ -277,7 +279,7 @@ pub(crate) fn tcmsg(what: String, kind: u16, device: &Device, place: &Place, inf
     Message::new(what, kind, CREATE | EXCL, &header)
 }
 
-/// Carries out orders. `socket` is open in the device's node; `within` runs work inside that node.
+/// Carries out orders, and makes sure that the kernel has what it took. `socket` is open in the device's node; `within` runs work inside that node.
 pub fn apply(
     orders: &[Order],
     socket: &mut Socket,
@@ -293,7 +295,8 @@ pub fn apply(
             }
         }
     }
-    flush(socket, &mut batch)
+    flush(socket, &mut batch)?;
+    late::check(orders, socket)
 }
 
 fn flush(socket: &mut Socket, batch: &mut Vec<(&str, &str, &Message)>) -> Result<()> {

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from guests import shell
 
+from rushhour.lab import kernel as kernels
+
 if TYPE_CHECKING:
     from rushhour.lab.kernel import Kernel
 
@@ -76,3 +78,19 @@ def test_a_discipline_that_the_kernel_lacks_is_said_with_its_option(kernel: Kern
 def test_a_device_of_one_queue_is_said_to_be_too_little(kernel: Kernel, tmp_path: Path) -> None:
     said = shell(tmp_path, f"{DEVICES}\nrushhour-agent queue one 'root multiq'", ("ip",), kernel.image)
     assert "multiq needs a device with several queues" in said
+
+
+@pytest.mark.parametrize(("release", "lacks"), [("6.1", True), ("6.12", False)])
+def test_an_option_that_an_older_kernel_takes_and_leaves_out_is_said(
+    release: str, lacks: bool, tmp_path: Path
+) -> None:
+    """fq has weights since 6.7; policers count packets in both kernels."""
+    image = kernels.find(f"debian-{release}").image
+    lines = (
+        "'root fq weights 32768 16384 16384'",
+        "clsact 'filter ingress matchall action police pkts_rate 9 pkts_burst 9'",
+    )
+    commands = "\n".join(f"rushhour-agent queue one {line} && echo done" for line in lines)
+    said = shell(tmp_path, f"{DEVICES}\n{commands}", ("ip",), image)
+    assert ("this kernel has no weights in fq" in said) == lacks
+    assert said.count("done") == 2 - lacks

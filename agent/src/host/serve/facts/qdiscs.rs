@@ -5,7 +5,7 @@ use serde_json::{json, Value};
 use super::{links, options, string};
 use crate::error::Result;
 use crate::kernel::netlink::{attribute, attributes, u32_at, Message, Socket};
-use crate::tc::Row;
+use crate::tc::{Row, ACTIONS};
 
 /// `struct tcmsg`.
 const TCMSG: usize = 20;
@@ -15,9 +15,6 @@ const TCA_ACT_KIND: u16 = 1;
 const TCA_ACT_OPTIONS: u16 = 2;
 const HOOKS: [(u32, &str); 2] = [(0xffff_fff2, "ingress"), (0xffff_fff3, "egress")];
 const ROOT: u32 = 0xffff_ffff;
-/// The attribute that holds a filter's actions, by kind (`include/uapi/linux/pkt_cls.h`).
-const ACTIONS: [(&str, u16); 6] =
-    [("u32", 7), ("matchall", 2), ("flower", 3), ("bpf", 1), ("fw", 4), ("basic", 3)];
 
 /// All qdiscs, classes and filters of a device.
 pub fn of(dev: &str) -> Result<Value> {
