@@ -285,3 +285,27 @@ def test_a_lossy_path_whose_round_trip_is_not_known_is_explained() -> None:
         mss=1448.0, queue_drops=40, buffer=15_000.0,
     )  # fmt: skip
     assert [one.cause for one in findings(lossy)] == ["losses"]
+
+
+MARKED = replace(FLOW, shares={"marks": 0.95}, marked=140, ack_loss=0.4)
+
+
+def test_marks_that_a_sender_assumes_are_not_the_queues() -> None:
+    (first, second) = findings(replace(MARKED, came_marked=44))
+    assert (first.cause, second.cause) == ("marks_assumed", "ack_loss")
+    assert "a took 140 segments for marked, and 44 came marked." in first.says
+    assert first.remedy is not None
+    assert first.remedy.advice == "Repair the way back, on which ACKs are lost or thinned."
+
+
+def test_the_option_of_accurate_ecn_is_advised_where_it_is_off() -> None:
+    off = {"b": {"net.ipv4.tcp_ecn_option": "0"}}
+    (first, *_) = findings(replace(MARKED, came_marked=44, sysctls=off))
+    assert first.remedy is not None
+    assert first.remedy.overrides == {"sysctl.net.ipv4.tcp_ecn_option": "2"}
+
+
+@pytest.mark.parametrize("came", [None, 140, 100])  # RFC 3168; every one counted; most of them
+def test_marks_that_came_are_the_queues(came: int | None) -> None:
+    (first, *_) = findings(replace(MARKED, came_marked=came))
+    assert first.cause == "marks"

@@ -197,6 +197,15 @@ def marked(e: Evidence, share: float) -> Named:
     return said("marked", e.sender, cure, held=held(share), counted=counted)
 
 
+def marks_assumed(e: Evidence, share: float) -> Named | None:
+    """Accurate ECN without its option takes an ACK of many segments for the worst that it can mean."""
+    name = "net.ipv4.tcp_ecn_option"
+    told_twice = (Setting(e.receiver, name, "2"),) if str(e.setting(e.receiver, name)) == "0" else ()
+    besides = f", or let {e.called(e.receiver)} tell of marks in an option, too ({name} = 2)"
+    advice = f"Repair the way back, on which ACKs are lost or thinned{besides if told_twice else ''}."
+    return by_shown(e, "marks-assumed", share, Cure(advice, told_twice))
+
+
 RULES: Mapping[str, tuple[Rule, ...]] = {
     # Damaged packets count as missing, late ones as lost: what is certain comes first.
     "losses": (
@@ -213,6 +222,6 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         any_loss,
     ),
     "timeouts": (black_hole, refused, no_sack, timeouts),
-    "marks": (impatient_marks, marked),
+    "marks": (marks_assumed, impatient_marks, marked),
 }
 """Limit → its rules, in order."""

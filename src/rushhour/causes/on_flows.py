@@ -133,6 +133,24 @@ AT_THE_HOSTS = (
         shown_by=("record", "measurements"),
     ),
     Cause(
+        "marks-assumed",
+        "tcp",
+        "Accurate ECN assumes marks, because ACKs that would have told of them are missing",
+        "RFC 9768, 3.2.2.5; __tcp_accecn_process(), net/ipv4/tcp_input.c",
+        says=(
+            "Marks that never were kept the window small {held}: {host} took {taken} segments for marked, "
+            "and {came} came marked. ACKs count marks modulo eight, and one that tells of more than seven "
+            "segments is taken for the most that it can mean."
+        ),
+        word="marks_assumed",
+        known_by=(
+            "limit `marks`, accurate ECN agreed on (`tcpi_ecn_mode`), and half of the marks or more did not "
+            "come to the receiver (`tcpi_received_ce`)"
+        ),
+        helps="repair the way back, `net.ipv4.tcp_ecn_option`",
+        shown_by=("record",),
+    ),
+    Cause(
         "small-window",
         "tcp",
         "The congestion control keeps its window small without a loss",

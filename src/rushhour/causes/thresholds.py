@@ -171,6 +171,7 @@ SPOILS_NS = T(
 )
 UNFAIR = T(0.6, "part of an equal share below which a flow is pushed aside")
 RTT_BIAS = T(1.5, "ratio of base RTTs from which the longer path explains the smaller share")
+ASSUMED = T(0.5, "part of the counted marks that did not arrive from which they are assumed ones")
 LOST_ACKS = T(0.05, "loss of ACKs from which they are missed: each tells of all data before it")
 TAKEN = T(0.05, "part of the bottleneck from which traffic beside a flow is a cause of its own")
 WAITED = T(0.3, "part of the idle RTT that ACKs wait, with the next, to hold a flow back")

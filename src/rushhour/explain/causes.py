@@ -32,6 +32,7 @@ TAKES_AWAY = {
     "longer-path": "unfair",
     "ack-queue": "acks",
     "ack-loss": "ack_loss",
+    "marks-assumed": "ack_loss",
     "no-room-for-messages": "messages",
 }
 """Causes whose remedy takes away another limit than the one that held."""

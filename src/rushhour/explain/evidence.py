@@ -14,7 +14,7 @@ from rushhour.explain import holes, origins, policers
 from rushhour.explain.traffic import Beside, beside
 from rushhour.metrics.queue import since_start
 from rushhour.metrics.repair import unprompted
-from rushhour.metrics.tcp import ideal_bps, last
+from rushhour.metrics.tcp import came_marked, ideal_bps, last
 from rushhour.record import courses, decode, keys
 from rushhour.series.handshake import handshake_s, syn_retransmits
 from rushhour.series.timeline import timelines
@@ -60,6 +60,8 @@ class RecordedFlow:
         hole: The MTU of a switch that drops its full packets in silence.
         damaged: Packets that came to the receiver's node with a wrong checksum, of all flows.
         refused: How often the receiver's node threw away data that had arrived, of all flows.
+        marked: Segments that the sender took for marked; `came_marked`: that came to the receiver so, where
+            accurate ECN tells of each.
         unsaid: How many sends without a copy waited for room for the message about them.
         waits: The wait in every queue, of data and of ACKs, the longest first.
         beside: What else crosses the bottleneck and is no lasting TCP flow.
@@ -98,6 +100,7 @@ class RecordedFlow:
     unprompted: int = 0
     timeouts: int = 0
     marked: int = 0
+    came_marked: int | None = None
     unsaid: int = 0
     wire_loss: float = 0.0
     ack_loss: float = 0.0
@@ -245,6 +248,7 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         unprompted=unprompted(record, flow),
         timeouts=_struck(record, flow, syns),
         marked=last(record, flow, "delivered_ce") or 0,
+        came_marked=came_marked(record, flow),
         unsaid=flow.outcome.zerocopy_refused or 0,
         wire_loss=max(0.0, _lost(record, flow.ways) - syns / max(1, segments)),
         ack_loss=_lost(record, flow.reverse_ways),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import OPTION_SACK, Shown
 from rushhour.causes.telling import NO_ORIGIN
-from rushhour.causes.thresholds import SHALLOW, SPURIOUS
+from rushhour.causes.thresholds import ASSUMED, SHALLOW, SPURIOUS
 from rushhour.explain import sharing
 from rushhour.explain.aqm import impatient
 from rushhour.explain.words import part
@@ -107,6 +107,13 @@ def _timeouts(e: RecordedFlow) -> Shown:
     return Shown(words, dropped=bool(e.queue_drops))
 
 
+def _assumed(e: RecordedFlow) -> Shown | None:
+    """Most of the marks that the sender counts did not come to the receiver."""
+    if e.came_marked is None or e.marked - e.came_marked < max(1.0, ASSUMED * e.marked):
+        return None
+    return Shown({"host": e.sender, "taken": str(e.marked), "came": str(e.came_marked)})
+
+
 def _no_room(e: RecordedFlow) -> Shown | None:
     if not e.unsaid:
         return None
@@ -124,6 +131,7 @@ SHOWN: Mapping[str, Callable[[RecordedFlow], Shown | None]] = {
     "losses": _any,
     "mtu-black-hole": _black_hole,
     "timeouts": _timeouts,
+    "marks-assumed": _assumed,
     "marked": lambda e: Shown(queue=e.bottleneck),
     "no-room-for-messages": _no_room,
 }

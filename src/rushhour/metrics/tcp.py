@@ -30,6 +30,15 @@ def last(record: Record, flow: Flow, field: str, side: int = 0) -> int | None:
     return int(info[field][-1])
 
 
+_ECN_MODE, _ACCURATE = 3, 2  # the two bits of tcpi_ecn_mode; TCPI_ECN_MODE_ACCECN of <linux/tcp.h>
+
+
+def came_marked(record: Record, flow: Flow) -> int | None:
+    """Segments that came to the receiver marked; None where ECN is not accurate, or the kernel is silent."""
+    mode = last(record, flow, "ecn_bits") or 0
+    return last(record, flow, "received_ce", 1) if mode & _ECN_MODE == _ACCURATE else None
+
+
 def retransmitted(record: Record, flow: Flow) -> int | None:
     """Segments retransmitted: the greater of the events traced and the kernel's last count.
 
