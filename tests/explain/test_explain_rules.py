@@ -309,3 +309,29 @@ def test_the_option_of_accurate_ecn_is_advised_where_it_is_off() -> None:
 def test_marks_that_came_are_the_queues(came: int | None) -> None:
     (first, *_) = findings(replace(MARKED, came_marked=came))
     assert first.cause == "marks"
+
+
+READS = replace(FLOW, asked={"read_bps": 20.5e6}, retransmits=40, refused=12, segments=4000)
+
+
+def test_who_has_all_that_the_reader_takes_is_told_so_first_whatever_came_of_it() -> None:
+    (first, second) = findings(replace(READS, shares={"timeouts": 0.8, "reader": 0.09}))
+    assert (first.cause, second.cause) == ("slow_reader", "refused")
+    assert first.says == "bulk had 20 Mbit/s: the receiving application allows at most 20.5 Mbit/s."
+    assert first.remedy is not None
+    assert first.remedy.overrides.keys() == {"flow.bulk.read_rate"}
+
+
+def test_a_reader_that_would_take_more_is_told_after_what_held() -> None:
+    (first, second) = findings(replace(READS, shares={"timeouts": 0.8}, asked={"read_bps": 40e6}))
+    assert (first.cause, second.cause) == ("refused", "slow_reader")
+    assert second.says == "Behind that, the receiving application allows bulk at most 40 Mbit/s."
+
+
+def test_what_allows_no_more_than_there_was_is_not_behind_that() -> None:
+    dead = replace(FLOW, shares={"timeouts": 0.9}, retransmits=3, segments=30, wire_loss=0.2, queue_drops=2)
+    said = [found.says for found in findings(dead)]
+    assert not any("Behind that" in one for one in said)
+    assert (
+        "; 20 % of its packets were lost on the way." in said[0]
+    )  # two were dropped by a queue, six on the way

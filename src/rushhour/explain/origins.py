@@ -101,10 +101,11 @@ def _black_hole(e: RecordedFlow) -> Shown | None:
 
 
 def _timeouts(e: RecordedFlow) -> Shown:
+    by_queue = e.queue_drops > e.wire_loss * e.segments
     where = f"; {percent(e.wire_loss)} of its packets were lost on the way" if e.wire_loss else ""
-    where = f"; the queue at {e.bottleneck} dropped {e.queue_drops} packets" if e.queue_drops else where
+    where = f"; the queue at {e.bottleneck} dropped {e.queue_drops} packets" if by_queue else where
     words = {"held": part(e, "timeouts"), "count": str(e.timeouts), "where": where}
-    return Shown(words, dropped=bool(e.queue_drops))
+    return Shown(words, dropped=by_queue)
 
 
 def _assumed(e: RecordedFlow) -> Shown | None:

@@ -45,6 +45,8 @@ BEHIND = {
     "pacing": "the socket's pacing rate",
     "losses": "the loss on the way",
 }
+RATES = {"application": "rate_bps", "reader": "read_bps", "pacing": "pacing_bps"}
+"""Limit → what a scenario asks for that sets its rate."""
 
 
 def findings(known: RecordedFlow) -> tuple[Finding, ...]:
@@ -58,9 +60,23 @@ def findings(known: RecordedFlow) -> tuple[Finding, ...]:
             made.setdefault(found.key, found)
     for found in _hidden(known, {found.limit for found in made.values()}, made):
         made.setdefault(found.key, found)
-    said = _promised(known, sorted(made.values(), key=lambda found: _rank(known, found)))
-    ranked = gravest_first(replace(found, severity=SEVERITIES[_place(found)]) for found in said)
+    all_had = _all_had(known)
+    order = sorted(made.values(), key=lambda found: (found.limit not in all_had, *_rank(known, found)))
+    ranked = gravest_first(
+        replace(found, severity=SEVERITIES[0 if found.limit in all_had else _place(found)])
+        for found in _promised(known, order)
+    )
     return tuple(_introduced(known, ranked))
+
+
+def _all_had(known: RecordedFlow) -> set[str]:
+    """Limits at the ends whose rate the flow had: whatever else held it at times, only they made it slow."""
+    share = known.fair_bps or 0.0
+    return {
+        limit
+        for limit, allowed in caps(known, {"acks"}).items()
+        if RATES.get(limit) in known.asked and allowed <= known.goodput_bps and allowed < HIDDEN * share
+    }
 
 
 def _introduced(known: RecordedFlow, ranked: Iterable[Finding]) -> Iterable[Finding]:
@@ -111,7 +127,7 @@ def _hidden(known: RecordedFlow, held: set[str], made: Collection[str]) -> Itera
             continue
         found = _by_chance(known) if limit == "losses" else first(known, limit)
         if found is not None:
-            says = f"{BEHIND_THAT} {BEHIND[limit]} allows {known.name} about {rate(allowed)}."
+            says = _behind(known, limit, allowed) or found.title
             yield replace(found, title=says, limit=limit, limited=known.shares.get(limit, 0.0))
     if "losses" in held:
         yield from _more_losses(known, made)
@@ -125,6 +141,17 @@ def _hidden(known: RecordedFlow, held: set[str], made: Collection[str]) -> Itera
         found = first(known, limit) if holds and limit not in held else None
         if found is not None:
             yield found
+
+
+def _behind(known: RecordedFlow, limit: str, allowed: float) -> str:
+    """What a limit allows; empty where the flow had as much: then it has its own sentence."""
+    asked = known.asked.get(RATES.get(limit, ""))
+    much = f"about {rate(allowed)}" if asked is None else f"at most {rate(asked)}"
+    if allowed > known.goodput_bps:
+        return f"{BEHIND_THAT} {BEHIND[limit]} allows {known.name} {much}."
+    return (
+        "" if asked is None else f"{known.name} had {rate(known.goodput_bps)}: {BEHIND[limit]} allows {much}."
+    )
 
 
 def _held_up(known: RecordedFlow) -> bool:
@@ -197,7 +224,7 @@ def _kept(known: RecordedFlow, said: list[Finding]) -> Iterable[Finding]:
             advice = f"{remedy.advice} Follow it together with what comes next."
             alone = replace(remedy, advice=advice, overrides={}, instead={}, expected_bps=None)
             yield replace(found, remedy=alone)
-        elif expected is None or _matters(known, found):
+        elif expected is None or _matters(known, found) or found.limit in _all_had(known):
             # What is next may hold it lower than now: then the advice is no `--set` to be copied. But a queue
             # that lets ACKs pass takes nothing from them.
             risky = expected is not None and expected < RISKY * known.goodput_bps and found.limit != "acks"
