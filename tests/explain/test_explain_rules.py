@@ -335,3 +335,25 @@ def test_what_allows_no_more_than_there_was_is_not_behind_that() -> None:
     assert (
         "; 20 % of its packets were lost on the way." in said[0]
     )  # two were dropped by a queue, six on the way
+
+
+HELD_DOWN = replace(
+    FLOW,
+    shares={"losses": 0.95},
+    possible_bps=24e6,
+    policed=80,
+    policer_bps=25e6,
+    retransmits=80,
+    segments=9000,
+)
+
+
+def test_who_has_what_a_policer_lets_through_has_no_window_that_is_too_small() -> None:
+    (first, *_) = findings(replace(HELD_DOWN, goodput_bps=23.9e6))
+    assert first.cause == "policer"
+    assert first.says.endswith("it dropped 80 packets, and bulk had 100 % of what it lets through.")
+
+
+def test_who_has_less_than_a_policer_lets_through_has_a_window_that_is_too_small() -> None:
+    (first, *_) = findings(HELD_DOWN)
+    assert "and for 95 % of the time the window was too small for what it lets through." in first.says

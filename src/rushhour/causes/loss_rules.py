@@ -72,7 +72,12 @@ def outages(e: Evidence, share: float) -> Named | None:
 
 def policer(e: Evidence, share: float) -> Named | None:
     """Packets above a rate are dropped, not queued (Flach et al., SIGCOMM 2016)."""
-    return by_shown(e, "policer", share, _below_the_policer)
+    shown = e.shown("policer")
+    if shown is None:
+        return None
+    small = f"{held(share)} the window was too small for what it lets through"
+    words = {"then": small, **shown.words}
+    return told(e, "policer", replace(shown, words=words), share, _below_the_policer(shown))
 
 
 def _below_the_policer(shown: Shown) -> Cure:

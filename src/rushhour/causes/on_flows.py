@@ -247,10 +247,7 @@ LOSSES = (
         "path",
         "A rate is enforced by dropping",
         FLACH,
-        says=(
-            "A policer {way}drops what exceeds {rate} instead of letting it wait: {proof}, and {held} the "
-            "window was too small for what it lets through."
-        ),
+        says=("A policer {way}drops what exceeds {rate} instead of letting it wait: {proof}, and {then}."),
         leads_to=("asymmetric-path", "datagram-loss"),
         word="policer",
         known_by="policers dropped more than queues",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import OPTION_SACK, Shown
 from rushhour.causes.telling import NO_ORIGIN
-from rushhour.causes.thresholds import ASSUMED, SHALLOW, SPURIOUS
+from rushhour.causes.thresholds import ALONE, ASSUMED, SHALLOW, SPURIOUS
 from rushhour.explain import sharing
 from rushhour.explain.aqm import impatient
 from rushhour.explain.words import part
@@ -33,6 +34,11 @@ def _policer(e: RecordedFlow) -> Shown | None:
     proof = f"it dropped {e.policed} packets{of_all}"
     most = rate(limit) if e.policed_packets is None else f"{e.policed_packets} packets a second"
     words = {"way": "", "rate": most, "proof": proof}
+    if e.goodput_bps >= ALONE * (e.fair_bps or math.inf):
+        part_of = "its share of " if e.others else ""
+        words["then"] = (
+            f"{e.name} had {percent(e.goodput_bps / (e.fair_bps or 1))} of {part_of}what it lets through"
+        )
     return Shown(words, rate_bps=limit, taken_bps=e.taken_bps, flows=flows)
 
 
