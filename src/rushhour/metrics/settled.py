@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rushhour.quantities.short import percent
 from rushhour.series import sharing
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def drifts(record: Record) -> list[str]:
     """Sentences on shares of the goodput that still rose or fell in the second half of their time."""
     return [
         f"the share of {name} was still {'rising' if after > before else 'falling'} at the end, from "
-        f"{before:.0%} to {after:.0%} in the second half: give the experiment more time (duration)"
+        f"{percent(before)} to {percent(after)} in the second half: give the experiment more time (duration)"
         for name, before, after in _drifts(record)
     ][:1]
 

@@ -8,7 +8,6 @@ page's own script and style forbids everything else, so nothing a scenario or re
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -30,6 +29,7 @@ from rushhour.report.shell import PLOTS, digest, joined, template
 from rushhour.report.tables import cells_table, flows_table
 from rushhour.report.thin import Thin
 from rushhour.report.topology import topology_svg
+from rushhour.report.warned import MOST_WARNINGS, warned
 from rushhour.summary import index
 from rushhour.summary.comparison import compare
 
@@ -92,7 +92,7 @@ def render(results: ResultSet) -> str:
         facts=_facts(head, slim),
         runs=slim,
         invalid=[run for run in slim if not run.valid],
-        warnings=_warnings(slim),
+        warnings=warned(slim, MOST_WARNINGS),
         links=links_said(slim),
         topology=topology_svg(results.record(slim[0].name)),
         varied=any(run.conditions != slim[0].conditions for run in slim),
@@ -260,7 +260,3 @@ def _bars(table: Table) -> list[list[int]]:
         greatest.append(most if column.scale.text(most) != column.scale.text(least) else 0.0)
     each = (zip(row.values, greatest, strict=True) for row in table.rows)
     return [[round(20 * abs(value) / most) if value and most else 0 for value, most in row] for row in each]
-
-
-def _warnings(runs: list[RunView]) -> list[tuple[str, int]]:
-    return Counter(warning for run in runs for warning in run.warnings).most_common(50)

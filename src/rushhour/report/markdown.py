@@ -13,6 +13,7 @@ from rushhour.report.machines import links_said, work_said
 from rushhour.report.model import kept_said
 from rushhour.report.published import sheets
 from rushhour.report.tables import cells_table, flows_table
+from rushhour.report.warned import MOST_WARNINGS, warned
 from rushhour.summary.comparison import compare
 
 if TYPE_CHECKING:
@@ -148,5 +149,8 @@ def _state(runs: list[RunView]) -> Iterator[str]:
     failed = [(run, verdict) for run in runs for verdict in run.verdicts if not verdict.ok]
     for run, verdict in failed:
         yield f"* not as expected, {said(run.label)}: {said(verdict.message)}"
-    for warning in dict.fromkeys(warning for run in runs for warning in run.warnings):
+    warnings, left_out = warned(runs, MOST_WARNINGS)
+    for warning in warnings:
         yield f"* warning: {said(warning)}"
+    if left_out:
+        yield f"* and {left_out} more warnings"

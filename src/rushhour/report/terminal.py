@@ -22,6 +22,7 @@ from rushhour.report.palette import Palette
 from rushhour.report.printed import printed
 from rushhour.report.published import REACH, sheets
 from rushhour.report.tables import cells_table, flows_table
+from rushhour.report.warned import warned
 from rushhour.summary.comparison import compare
 
 if TYPE_CHECKING:
@@ -310,8 +311,9 @@ def _state(runs: list[RunView]) -> RenderableType:
     lines += [Text.assemble(("Machine  ", "bold"), work)] if work else []
     kept = kept_said(runs)
     lines += [Text.assemble(("Kept  ", "bold"), kept)] if kept else []
-    warnings = list(dict.fromkeys(warning for run in runs for warning in run.warnings))
-    lines += [Text.assemble(("! Warning  ", "bold yellow"), warning) for warning in warnings[:5]]
+    warnings, left_out = warned(runs, 5)
+    lines += [Text.assemble(("! Warning  ", "bold yellow"), warning) for warning in warnings]
+    lines += [Text(f"  and {left_out} more; the report has them", "dim")] if left_out else []
     return Group(*lines)
 
 
