@@ -11,7 +11,7 @@ import numpy as np
 from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE, REFUSED
 from rushhour.causes.thresholds import LASTING, WAITED, WAITED_S
 from rushhour.explain import holes, origins, policers
-from rushhour.explain.traffic import Beside, beside
+from rushhour.explain.traffic import Beside, arrived, beside
 from rushhour.metrics.queue import since_start
 from rushhour.metrics.repair import unprompted
 from rushhour.metrics.tcp import came_marked, ideal_bps, last
@@ -385,5 +385,6 @@ def _others(record: Record, flow: Flow) -> Iterable[Other]:
         assert theirs is not None
         common = min(span[1], theirs[1]) - max(span[0], theirs[0])
         if common >= LASTING * (span[1] - span[0]):
-            rate = 8e9 * (other.outcome.bytes_received or 0) / (theirs[1] - theirs[0])
+            # In our time: what it had before or after, alone, says nothing of how they shared.
+            rate = 8e9 * arrived(record, other, span) / (span[1] - span[0])
             yield Other(other.name, _algorithm(record, other), rate, _idle_s(record, other))

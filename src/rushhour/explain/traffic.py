@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.causes.thresholds import SPOKEN_OF
+from rushhour.series.readings import delivered
 from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
@@ -44,14 +45,19 @@ def beside(record: Record, flow: Flow, lasting: Iterable[str]) -> tuple[Beside, 
             continue
         kind = "arrivals" if other.arrival is not None else other.kind
         name = other.group if kind == "arrivals" else other.name
-        found[name, kind] = found.get((name, kind), 0.0) + 8 * _bytes(record, other, span) / seconds
+        found[name, kind] = found.get((name, kind), 0.0) + 8 * arrived(record, other, span) / seconds
     named = (Beside(name, kind, rate) for (name, kind), rate in found.items())
     least = SPOKEN_OF * (flow.bottleneck_bps or 0)
     return tuple(sorted((one for one in named if one.rate_bps > least), key=lambda one: -one.rate_bps))
 
 
-def _bytes(record: Record, other: Flow, span: tuple[int, int]) -> float:
+def arrived(record: Record, other: Flow, span: tuple[int, int]) -> float:
     """Payload of another flow that arrived in our time; where that is not told, as if it had come evenly."""
+    if other.kind in kinds.TCP_STREAMS and other.arrival is None and record.has("tcp_info"):
+        t_ns, count = delivered(record, other)
+        if len(t_ns):
+            begin, end = np.interp(span, t_ns, count)
+            return float(end - begin)
     if other.kind in kinds.UDP_STREAMS and record.has("udp"):
         arrived = record.table("udp", flow=other.id)["rx_ns"]
         if len(arrived):
