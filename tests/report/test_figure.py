@@ -13,6 +13,7 @@ from rushhour.report.figure.description import Plot, Trace
 from rushhour.report.figure.places import factor_axis, layout
 from rushhour.report.figure.ticks import rounds
 from rushhour.report.figure.titles import name_of, spoken, title_of
+from rushhour.report.model import said
 from rushhour.spec.figure import Figure
 from rushhour.spec.published import Published
 from rushhour.spec.sweep import Sweep
@@ -306,6 +307,17 @@ def test_axes_of_numbers(levels: list[str], scale: str | None, places: list[floa
     axis, found = factor_axis("topology.loss", levels, scale)
     assert [found[level] for level in levels] == pytest.approx(places)
     assert axis.log is log
+
+
+def test_among_words_a_size_stays_as_it_was_written() -> None:
+    mixed, _ = factor_axis("label.buffer", ["8 KiB", "8 KiB and a slow reader"], None)
+    assert [word for _, word in mixed.ticks] == ["8 KiB", "8 KiB and a slow reader"]
+    kinds, _ = factor_axis("topology.buffer", ["60kB", "2bdp"], None)
+    assert [word for _, word in kinds.ticks] == ["60 kB", "2 BDP"]
+
+
+def test_a_table_of_settings_is_a_level_in_words() -> None:
+    assert said({"rate": "2mbit", "ecn": True}) == "rate 2mbit, ecn on"
 
 
 def test_many_levels_have_round_ticks() -> None:

@@ -99,6 +99,16 @@ def test_levels_that_are_words_never_run_together(width: int) -> None:
     assert sorted(under) == sorted(word for level in levels for word in level.split())
 
 
+def test_of_levels_that_find_no_room_only_the_long_words_are_cut() -> None:
+    levels = ["the path is well", "the path dies, tcp_orphan_retries = 0", "DCTCP"]
+    (found,) = overviews(runs({("a", word): 0.1 * n for n, word in enumerate(levels)}, "cc", "fault"))
+    assert found.plot is not None
+    under = " ".join(" ".join(line.split()) for line in text_of(found.plot, 50))
+    assert "DCTCP" in under
+    assert "DCTCP…" not in under
+    assert all(word in under for word in ("well", "dies,", "tcp_orph"))
+
+
 def test_a_sweep_ends_with_the_figure_its_scenario_has_first_over_a_factor(tmp_path: Path) -> None:
     cells = [{"cc": cc, "topology.loss": loss} for cc in ("reno", "bbr") for loss in ("0%", "1%")]
     path = make_set(tmp_path / "set", cells, seconds=6)

@@ -48,6 +48,11 @@ def test_a_column_has_one_scale_that_its_largest_value_decides() -> None:
     assert scale.unit == "Mbit/s"
 
 
+def test_a_column_of_small_ratios_has_three_digits_of_each() -> None:
+    scale = scale_for([0.0147, 0.015, 0.0142], "")
+    assert [scale.text(value) for value in (0.0147, 0.015, 0.0142)] == ["0.0147", "0.0150", "0.0142"]
+
+
 def test_counts_have_no_decimals() -> None:
     assert scale_for([412.0, 3.0], "packets").text(3.0) == "3"
 

@@ -55,6 +55,8 @@ _NOTHING = 1e-12
 _LOST = 0.01
 """Part of a value that a column's decimals may hide."""
 _TINY = 1e-5
+_SMALL = 0.1
+"""A ratio whose three decimals would show less than three significant digits."""
 
 
 @dataclass(frozen=True)
@@ -151,9 +153,10 @@ def _step(largest: float, unit: str) -> tuple[float, str]:
 
 
 def _decimals(largest: float, unit: str) -> int:
-    """Four significant figures of the largest value; a ratio always shows three decimals."""
+    """Four significant figures of the largest value; of a ratio three decimals, or three of a small one."""
     if unit == "":
-        return 3 if largest < 100 else 1
+        small = 0 < largest < _SMALL
+        return min(6, 2 - math.floor(math.log10(largest))) if small else 3 if largest < 100 else 1
     if largest <= 0:
         return 0
     return min(4, max(0, 3 - math.floor(math.log10(largest))))

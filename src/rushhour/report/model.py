@@ -137,11 +137,13 @@ def kept_said(runs: Sequence[RunView]) -> str:
 
 
 def said(value: Any) -> str:
-    """A factor's value in words: lists joined, booleans as on and off."""
+    """A factor's value in words: lists and tables joined, booleans as on and off."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, list | tuple):
         return ", ".join(said(item) for item in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {said(item)}" for key, item in value.items())
     return str(value)
 
 

@@ -107,7 +107,9 @@ def factor_axis(name: str, levels: Sequence[str], scale: str | None) -> tuple[Ax
     found = worth(levels)
     if found is None or len(set(found.values)) < len(levels):
         places = {level: (number + 0.5) / len(levels) for number, level in enumerate(levels)}
-        ticks = tuple((place, spoken(level)) for level, place in places.items())
+        # Among words a size is a word, too: `8 KiB` beside `8 KiB and a slow reader` is not `8.192 kB`.
+        mixed = any(worth([level]) is None for level in levels)
+        ticks = tuple((place, level if mixed else spoken(level)) for level, place in places.items())
         return Axis(name_of(name), numeric=False, ticks=ticks, levels=ticks), places
     pairs = sorted(zip(found.values, levels, strict=True))
     values = [value for value, _ in pairs]

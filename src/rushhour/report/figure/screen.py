@@ -6,6 +6,7 @@ Colour adds to what is said and says nothing alone: each curve has a chart of it
 from __future__ import annotations
 
 import math
+import textwrap
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -207,6 +208,10 @@ def _heights(values: np.typing.NDArray[np.float64], low: float, top: float, *, l
     return [float(part) for part in np.where((parts >= -1e-9) & (parts <= 1 + 1e-9), parts, np.nan)]
 
 
+_LEGIBLE = 5
+"""Letters of a line from which words that are cut can be told apart."""
+
+
 def _place(place: float) -> float:
     return _EDGE + (1 - 2 * _EDGE) * place
 
@@ -221,7 +226,7 @@ def _levels(plot: Plot, width: int) -> Iterator[Text]:
         gaps = [after - before for (before, _), (after, _) in pairwise(ticks)]
         letters = max(2, int(min(gaps, default=1.0) * (room - 1)) - 1)
         words = [word for _, word in ticks]
-        lines = in_lines(words, letters) or [[f"{word[: letters - 1]}…"] for word in words]
+        lines = in_lines(words, letters) or _cut(words, letters)
         for number in range(max(map(len, lines))):
             row = [
                 (place, line[number])
@@ -230,6 +235,18 @@ def _levels(plot: Plot, width: int) -> Iterator[Text]:
             ]
             yield _ticks(row, width)
     yield _ticks([(0.5, plot.x.label)], width)
+
+
+def _cut(words: Sequence[str], letters: int) -> list[list[str]]:
+    """Levels in lines of so many letters with their long words cut; where there is room for few, one line."""
+    if letters < _LEGIBLE:
+        return [[_cut_word(word, letters)] for word in words]
+    parts = (" ".join(_cut_word(part, letters) for part in word.split()) for word in words)
+    return [textwrap.wrap(part, letters) for part in parts]
+
+
+def _cut_word(word: str, letters: int) -> str:
+    return word if len(word) <= letters else f"{word[: letters - 1]}…"
 
 
 def _ticks(ticks: Sequence[tuple[float, str]], width: int) -> Text:
