@@ -26,3 +26,12 @@ def test_a_flow_that_an_error_ended_before_its_time_is_told(
     outcomes = [make.outcome(0, sender_done_ns=done_ns, receiver_done_ns=done_ns, error=NO_PORT)]
     record = make.record(tmp_path / "run", flows=[make.flow(0, "calls", "crr")], outcomes=outcomes)
     assert [one for one in doubts(record) if "ended at" in one] == told
+
+
+def test_many_flows_of_which_nothing_arrived_are_one_sentence(tmp_path: Path) -> None:
+    flows = [make.flow(number, f"host.{number}", group="host") for number in range(6)]
+    outcomes = [make.outcome(number, bytes_received=0) for number in range(6)]
+    few = make.record(tmp_path / "few", flows=flows[:2], outcomes=outcomes[:2])
+    assert doubts(few)[:2] == ["nothing of host.0 arrived", "nothing of host.1 arrived"]
+    many = make.record(tmp_path / "many", flows=flows, outcomes=outcomes)
+    assert doubts(many)[0] == "nothing of host.0, host.1, host.2 and 3 more flows arrived"

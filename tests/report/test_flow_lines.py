@@ -30,3 +30,10 @@ def test_a_flow_that_ends_by_itself_is_active_until_then(
     outcomes = [make.outcome(0, sender_done_ns=done_ns, receiver_done_ns=done_ns)]
     (line,) = flow_lines(make.record(tmp_path / "run", outcomes=outcomes))
     assert (line.when, line.active) == ("0 \N{EN DASH} 10 s", active.replace("-", "\N{EN DASH}"))
+
+
+def test_a_flow_without_a_connection_was_never_active(tmp_path: Path) -> None:
+    nothing = {"connected_ns": None, "sender_done_ns": None, "receiver_done_ns": None}
+    outcomes = [make.outcome(0, **nothing, bytes_received=0, bytes_sent=0)]
+    (line,) = flow_lines(make.record(tmp_path / "run", outcomes=outcomes))
+    assert (line.when, line.active) == ("0 \N{EN DASH} 10 s", "never")

@@ -3,7 +3,8 @@
 import io
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import verdict_documents as verdicts
@@ -16,7 +17,10 @@ from rushhour.report import terminal as screens
 from rushhour.report.published import Line, Sheet
 from rushhour.report.said import once
 from rushhour.report.verdict import terminal
-from rushhour.report.why import Said, Why
+from rushhour.report.why import MAX_FLOWS, Said, Why, unexplained
+
+if TYPE_CHECKING:
+    from rushhour.report.model import RunView
 
 QUEUE = Said("It waits.", "let the link manage its queue", "", '--set topology.queue="fq_codel"', "")
 
@@ -93,3 +97,9 @@ def test_a_run_says_each_advice_once(tmp_path: Path) -> None:
     advice = [line for line in text.getvalue().splitlines() if "→ " in line and "Make the sending" in line]
     assert len(advice) == 1
     assert "For long and short" in advice[0]
+
+
+@pytest.mark.parametrize(("flows", "said"), [(8, ""), (64, "These are the first 8 of 64 TCP flows.")])
+def test_flows_that_are_not_explained_are_counted(flows: int, said: str) -> None:
+    run = SimpleNamespace(flows=[SimpleNamespace(kind="tcp")] * flows, why=(None,) * MAX_FLOWS)
+    assert unexplained(cast("RunView", run)) == said

@@ -132,6 +132,12 @@ def test_a_held_value_fills_the_time_to_the_next_sample() -> None:
     assert " " not in chart(curve, 20, 1, 10.0, 100.0)[0]
 
 
+def test_a_last_reading_just_after_the_end_belongs_to_the_chart() -> None:
+    """Of equal readings only the first and the last are kept; without the last nothing would be drawn."""
+    curve = Curve("x", 0, np.array([0.0, 10.0000008]), np.array([0.0, 0.0]), "hold")
+    assert " " not in chart(curve, 20, 1, 10.0, 100.0)[0]
+
+
 def test_a_flow_that_ended_leaves_the_rest_of_the_chart_empty() -> None:
     curve = Curve("x", 0, np.array([0.0, 4.9]), np.array([50.0, 50.0]), "hold")
     assert chart(curve, 20, 1, 10.0, 100.0)[0][10:] == " " * 10

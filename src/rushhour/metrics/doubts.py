@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rushhour.record.record import Record
 
 SENDER = 0
+NAMED = 3
+"""Flows that a sentence names."""
 SHORTEST_FRAME_NS = 256
 SHORTEST_TRIP_NS = 250_000
 """Below, observation changes what is measured by more than 1 % (docs/labs.md, "Very short times")."""
@@ -32,7 +34,7 @@ def doubts(record: Record) -> list[str]:
         *_borrowed(record),
         *_too_fine(record),
         *(f"program {one.name} {one.error}" for one in record.result.programs if one.error),
-        *(f"nothing of {name} arrived" for name in silent_flows(record)),
+        *_silent(record),
         *_ended_early(record),
         *drifts(record),
         *surroundings(record),
@@ -46,6 +48,14 @@ def _unstamped(record: Record) -> list[str]:
     return (
         [f"{lost} stamps of packets at queues found no room, so `sojourn` has gaps: {hint}"] if lost else []
     )
+
+
+def _silent(record: Record) -> list[str]:
+    """Flows of which nothing arrived; of many in one sentence."""
+    names = silent_flows(record)
+    if len(names) <= NAMED:
+        return [f"nothing of {name} arrived" for name in names]
+    return [f"nothing of {', '.join(names[:NAMED])} and {len(names) - NAMED} more flows arrived"]
 
 
 def _ended_early(record: Record) -> list[str]:

@@ -97,7 +97,9 @@ def _letters(dots: NDArray[np.bool_]) -> list[str]:
 def _ranges(curve: Curve, columns: int, duration_s: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Least and greatest value within each of `columns` equal times, joined to their neighbours."""
     low, high = np.full(columns, np.nan), np.full(columns, np.nan)
-    inside = (curve.t_s >= 0) & (curve.t_s <= duration_s) & ~np.isnan(curve.values)
+    # The last reading comes just after the end, and of equal ones it is all that was kept.
+    until = duration_s * (1 + 1 / columns)
+    inside = (curve.t_s >= 0) & (curve.t_s <= until) & ~np.isnan(curve.values)
     t_s, values = curve.t_s[inside], curve.values[inside]
     if len(t_s) == 0 or duration_s <= 0:
         return low, high

@@ -14,6 +14,7 @@ from rushhour.report.model import kept_said
 from rushhour.report.published import sheets
 from rushhour.report.tables import cells_table, flows_table
 from rushhour.report.warned import MOST_WARNINGS, warned
+from rushhour.report.why import unexplained
 from rushhour.summary.comparison import compare
 
 if TYPE_CHECKING:
@@ -134,6 +135,8 @@ def _why(run: RunView) -> Iterator[str]:
             yield f"  {said(found.says + remedy)}"
             if found.command:
                 yield f"  `{found.command}`"
+    if rest := unexplained(run):
+        yield f"* {rest}"
 
 
 def _state(runs: list[RunView]) -> Iterator[str]:

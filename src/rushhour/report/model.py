@@ -15,6 +15,7 @@ from rushhour.report.programs import ProgramLine, program_lines
 from rushhour.report.reproduce import run_command
 from rushhour.report.why import Why, why
 from rushhour.summary.expectations import check
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -195,6 +196,12 @@ def _queues(ends: list[End]) -> str:
     return ", ".join(sorted({end.queue for end in ends if end.queue}))
 
 
+def _unconnected(flow: Flow) -> bool:
+    """Whether a TCP flow of ours never had a connection."""
+    ours = flow.kind in kinds.TCP_STREAMS and flow.generator == "agent"
+    return ours and flow.outcome.connected_ns is None and not flow.outcome.bytes_received
+
+
 def flow_lines(record: Record) -> list[FlowLine]:
     """The flows in words, in their order; then the arrival processes, a line for each."""
 
@@ -209,7 +216,9 @@ def flow_lines(record: Record) -> list[FlowLine]:
         when = f"{flow.start_ns / 1e9:g} \N{EN DASH} {stop} s"
         done_ns = flow.ended_early_ns(record.context.duration_ns)
         active = when if done_ns is None else f"{flow.start_ns / 1e9:g} \N{EN DASH} {done_ns / 1e9:.3g} s"
-        lines.append(line(flow, flow.name, when, active, f"flow:{flow.name}"))
+        lines.append(
+            line(flow, flow.name, when, "never" if _unconnected(flow) else active, f"flow:{flow.name}")
+        )
     arrived = Counter(flow.group for flow in record.arrivals())
     first = {flow.group: flow for flow in reversed(record.arrivals())}
     for group, number in arrived.items():

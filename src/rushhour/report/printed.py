@@ -25,7 +25,7 @@ MAX_SAID = 8
 def printed(programs: Sequence[ProgramLine], width: int) -> RenderableType:
     """A table of the programs, then what they said; nothing where there are none."""
     if not programs:
-        return Text()
+        return Group()
     rich = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="none")
     for head in ("program", "node", "ran", "end"):
         rich.add_column(Text(head, "dim"), no_wrap=True, overflow="ellipsis")

@@ -23,6 +23,7 @@ from rushhour.report.printed import printed
 from rushhour.report.published import REACH, sheets
 from rushhour.report.tables import cells_table, flows_table
 from rushhour.report.warned import warned
+from rushhour.report.why import unexplained
 from rushhour.summary.comparison import compare
 
 if TYPE_CHECKING:
@@ -215,7 +216,9 @@ def _why(run: RunView, width: int) -> RenderableType:
                 expected = f" Expected: {said.expected}." if said.expected else ""
                 parts.append(Padding(Text.assemble(("→ ", "bold"), said.advice + expected), (0, 0, 0, 2)))
             parts += [Padding(Text(words, "cyan"), (0, 0, 0, 4)) for words in said.commands]
-    return Constrain(Group(*parts, Text()), width) if parts else Text()
+    if rest := unexplained(run):
+        parts.append(Text(rest, "dim"))
+    return Constrain(Group(*parts, Text()), width) if parts else Group()
 
 
 def _charts(run: RunView, width: int) -> RenderableType:

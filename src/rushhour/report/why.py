@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 from rushhour.explain import explain
 from rushhour.quantities.short import rate, time
 from rushhour.report.said import once
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rushhour.explain import Explanation, Finding, Remedy
     from rushhour.record.record import Record
+    from rushhour.report.model import RunView
 
 SHORT = {
     "handshake": "handshake",
@@ -76,6 +78,14 @@ class Why:
 def why(record: Record) -> tuple[Why, ...]:
     """What limited the TCP flows of a run, at most `MAX_FLOWS` of them."""
     return once([_why(one) for one in explain(record)[:MAX_FLOWS]])
+
+
+def unexplained(run: RunView) -> str:
+    """What is to say where a run has more TCP flows than are explained; empty where it has not."""
+    flows = sum(flow.kind in kinds.TCP_STREAMS for flow in run.flows)
+    if len(run.why) < MAX_FLOWS or flows <= MAX_FLOWS:
+        return ""
+    return f"These are the first {MAX_FLOWS} of {flows} TCP flows."
 
 
 def _why(found: Explanation) -> Why:

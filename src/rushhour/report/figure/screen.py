@@ -20,6 +20,7 @@ from rushhour.report.braille import Canvas, chart
 from rushhour.report.curves import Curve
 from rushhour.report.figure.description import THEORETICAL, Matrix
 from rushhour.report.figure.ticks import apart, in_lines
+from rushhour.report.panels import MAX_FLOWS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -99,7 +100,9 @@ def _plain(plot: Plot, facet: Facet) -> list[Trace]:
 
 def _more(plot: Plot, facet: Facet) -> list[str]:
     many = len(_plain(plot, facet))
-    return [f"first {MAX_CURVES} of {many}"] if many > MAX_CURVES else []
+    # A panel of so many curves may have been given the first of more.
+    whole = f" of {many}" if many < MAX_FLOWS else ""
+    return [f"first {MAX_CURVES}{whole}"] if many > MAX_CURVES else []
 
 
 def _charts(plot: Plot, facet: Facet, width: int) -> Iterator[Text]:
@@ -109,7 +112,7 @@ def _charts(plot: Plot, facet: Facet, width: int) -> Iterator[Text]:
     top = max((float(np.nanmax(trace.y, initial=0.0)) for trace in traces), default=0.0)
     height = 3 if len(traces) <= 2 else 2
     for trace in traces:
-        labels = [f"{top / plot.y.divisor:.4g}", *[""] * (height - 2), "0"]
+        labels = [f"{top / plot.y.divisor:.4g}" if top else "", *[""] * (height - 2), "0"]
         colour = _colour(plot, trace)
         if len(traces) > 1 and len(trace.label) <= MARGIN - 2:
             labels[1] = trace.label
