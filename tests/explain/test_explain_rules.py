@@ -357,3 +357,21 @@ def test_who_has_what_a_policer_lets_through_has_no_window_that_is_too_small() -
 def test_who_has_less_than_a_policer_lets_through_has_a_window_that_is_too_small() -> None:
     (first, *_) = findings(HELD_DOWN)
     assert "and for 95 % of the time the window was too small for what it lets through." in first.says
+
+
+def test_a_timeout_that_came_too_soon_is_put_down_to_no_loss() -> None:
+    slow = replace(FLOW, shares={"timeouts": 0.9}, retransmits=2, segments=2, timeouts=1, all_came=True)
+    (first, *_) = findings(slow)
+    assert first.says.endswith("nothing was lost: the round trip had become longer than the timeout.")
+    assert first.remedy is not None
+    assert "Repair the link" not in first.remedy.advice
+    (other, *_) = findings(replace(slow, all_came=False))  # as where a router has no route
+    assert "nothing was lost" not in other.says
+    (refused, *_) = findings(replace(slow, ack_loss=0.2))
+    assert "nothing was lost" not in refused.says
+
+
+def test_no_window_held_what_was_sent_at_once() -> None:
+    short = replace(FLOW, shares={"handshake": 0.67, "slow_start": 0.33}, handshake_s=0.1, mss=1448.0)
+    assert [found.cause for found in findings(replace(short, moved=14480))] == ["handshake"]
+    assert "slow_start" in [found.cause for found in findings(replace(short, moved=14481))]

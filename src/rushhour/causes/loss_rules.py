@@ -183,6 +183,11 @@ def timeouts(e: Evidence, _: float) -> Named | None:
 
 
 def _fewer_timeouts(shown: Shown) -> Cure:
+    if shown.needless:
+        return Cure(
+            "Keep the queue before the bottleneck short (fq_codel, cake), so that no round trip outgrows the "
+            "timeout; where a single packet takes that long, give the route a greater rto_min."
+        )
     if not shown.dropped:
         return Cure("Repair the link: timeouts come where a whole window, or its end, is lost.")
     return Cure(

@@ -63,6 +63,7 @@ class RecordedFlow:
         marked: Segments that the sender took for marked; `came_marked`: that came to the receiver so, where
             accurate ECN tells of each.
         unsaid: How many sends without a copy waited for room for the message about them.
+        segments: Segments with payload that were sent; `all_came`: whether every one of them arrived.
         waits: The wait in every queue, of data and of ACKs, the longest first.
         beside: What else crosses the bottleneck and is no lasting TCP flow.
         wire_loss: Share of data packets lost on the wires, without SYNs; `ack_loss` of ACKs.
@@ -95,6 +96,7 @@ class RecordedFlow:
     sysctls: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     options: int = OPTION_SACK | OPTION_WSCALE
     segments: int = 0
+    all_came: bool = False
     retransmits: int = 0
     duplicates: int = 0
     unprompted: int = 0
@@ -243,6 +245,7 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         sysctls={node.name: node.settings for node in record.plan.nodes},
         options=last(record, flow, "options") or 0,
         segments=segments,
+        all_came=0 < segments <= (last(record, flow, "data_segs_in", 1) or 0),
         retransmits=again,
         duplicates=last(record, flow, "dsack_dups") or 0,
         unprompted=unprompted(record, flow),

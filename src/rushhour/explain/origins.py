@@ -110,8 +110,10 @@ def _timeouts(e: RecordedFlow) -> Shown:
     by_queue = e.queue_drops > e.wire_loss * e.segments
     where = f"; {percent(e.wire_loss)} of its packets were lost on the way" if e.wire_loss else ""
     where = f"; the queue at {e.bottleneck} dropped {e.queue_drops} packets" if by_queue else where
+    needless = not where and e.all_came and not (e.ack_loss or e.refused or e.damaged)
+    where = "; nothing was lost: the round trip had become longer than the timeout" if needless else where
     words = {"held": part(e, "timeouts"), "count": str(e.timeouts), "where": where}
-    return Shown(words, dropped=by_queue)
+    return Shown(words, dropped=by_queue, needless=needless)
 
 
 def _assumed(e: RecordedFlow) -> Shown | None:

@@ -8,7 +8,7 @@ from rushhour.causes.end_rules import in_vain
 from rushhour.causes.evidence import Shown
 from rushhour.causes.telling import sentence
 from rushhour.causes.thresholds import ALONE, LOST_ACKS, RTT_BIAS, TAKEN, UNFAIR
-from rushhour.explain.caps import plain
+from rushhour.explain.caps import INITIAL_SEGMENTS, plain
 from rushhour.explain.words import NAMED, beside, of_possible, part
 from rushhour.quantities.short import percent, rate, time
 
@@ -152,7 +152,9 @@ def _handshake(e: RecordedFlow) -> Shown | None:
     return Shown(words, idle_s=e.base_rtt_s or 0.0)
 
 
-def _slow_start(e: RecordedFlow) -> Shown:
+def _slow_start(e: RecordedFlow) -> Shown | None:
+    if 0 < e.moved <= INITIAL_SEGMENTS * (e.mss or 0) and not e.retransmits:
+        return None  # all of it was sent at once: no window held it
     trip = f" of {time(e.base_rtt_s)}" if e.base_rtt_s else ""
     lost = (
         "A lost SYN sets the slow-start threshold as lost data would: the window is past it from the "
