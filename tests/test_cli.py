@@ -161,6 +161,13 @@ def test_a_sweep_is_shown_by_its_factors_and_on_request_by_its_cells(tmp_path: P
     assert "3  cc=reno, topology.rtt=2ms, topology.buffer=20kB" in listed
 
 
+def test_what_show_says_of_all_cells_has_no_braces_of_a_template(tmp_path: Path) -> None:
+    shown = rush("show", "suite/police-packets", cwd=tmp_path).stdout
+    assert "Guards: Packets of 100B / 1000B would be policed" in shown
+    assert 'topology.police     { packets = "250/s", packet_burst = 20 }, ' in shown
+    assert "retransmits from 1 segment on" in rush("show", "suite/path-mtu", cwd=tmp_path).stdout
+
+
 def test_show_and_report_give_machines_one_document(tmp_path: Path) -> None:
     (tmp_path / "short.toml").write_text(SCENARIO)
     shown = json.loads(rush("show", "short.toml", "--json", cwd=tmp_path).stdout)
@@ -287,7 +294,8 @@ def test_the_table_of_a_sweep_is_piped_with_all_columns(tmp_path: Path) -> None:
 
 def test_show_says_what_a_scenario_guards_and_who_judges(tmp_path: Path) -> None:
     shown = rush("show", "suite/tail-loss", "--set", "topology.rtt=20ms", cwd=tmp_path).stdout
-    assert "Guards: The end of a transfer ({label.lost}, {label.probes}) would come later" in shown
+    assert "Guards: The end of a transfer (the last / the last two / the last five / " in shown
+    assert ", with probes / without probes) would come later" in shown
     assert "Judged by: flow_completion_time_s from 1% on, " in shown
 
 

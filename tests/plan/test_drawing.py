@@ -72,6 +72,14 @@ def test_free_graphs_are_drawn_as_path_tree_or_list() -> None:
     assert "b  ═══  a  MTU 9000B" in ring
 
 
+def test_a_policer_is_drawn_where_it_sits() -> None:
+    policed = DUMBBELL | {"police": {"rate": "2mbit", "burst": "10kB"}}
+    assert ", policed to 2mbit, bucket 10kB" in drawing(scenario(policed))
+    counting = {"rate": "1mbit", "forward": {"police": {"packets": "250/s", "packet_burst": 20}}}
+    drawn = drawing(graph((("a", "b"), counting), flows=[{"from": "a", "to": "b", "name": "x"}]))
+    assert "policed to 250 packets/s, bucket 20p" in drawn
+
+
 @given(st.integers(1, 40), st.sampled_from(["dumbbell", "star", "chain"]))
 def test_no_picture_is_wider_than_a_terminal_and_the_bar_is_straight(size: int, preset: str) -> None:
     count = {"dumbbell": "pairs", "star": "leaves", "chain": "hops"}[preset]

@@ -19,6 +19,8 @@ from rushhour.quantities.words import quantity, scale_for
         (30, "s", "30 s"),
         (0.25, "s", "250 ms"),
         (412, "packets", "412 packets"),
+        (1, "segments", "1 segment"),
+        (1, "queries", "1 query"),
         (0, "bit/s", "0 bit/s"),
         (None, "bit/s", "\N{EN DASH}"),
         (float("nan"), "s", "\N{EN DASH}"),

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from rushhour.record.plan_file import PlanFile
     from rushhour.spec import Published, Scenario
 
+_FEW = 4
+"""Levels that a sentence names."""
+
 
 @click.command(context_settings=SETTINGS, short_help="Show what a scenario would do; nothing runs.")
 @click.argument("scenario")
@@ -151,14 +154,25 @@ def _describe(scenario: Scenario, cells: list[Cell], *, all_cells: bool) -> None
 def _judged(scenario: Scenario) -> None:
     """What a comparison of this scenario would say, and by which metrics."""
     if scenario.guards:
-        echo(f"\nGuards: {' '.join(scenario.guards.split())}")
+        echo(f"\nGuards: {_of_all_cells(' '.join(scenario.guards.split()), scenario)}")
+    from rushhour.quantities.words import singular
+
     judges: dict[str, str] = {}
     for judge in scenario.judge:
-        least = f" from {judge.minimum} on" if judge.minimum is not None else ""
+        least = f" from {singular(str(judge.minimum))} on" if judge.minimum is not None else ""
         least += f" (chaotic: within {judge.within})" if judge.within is not None else ""
         judges.setdefault(judge.metric, f"{judge.metric}{least}")
     if judges:
         echo(f"Judged by: {', '.join(judges.values())}")
+
+
+def _of_all_cells(text: str, scenario: Scenario) -> str:
+    """A sentence about a cell with what its factors are in all of them: `100B / 1000B`."""
+    for key, values in scenario.sweep.values.items():
+        levels = list(dict.fromkeys(map(_level, values)))
+        few = levels if len(levels) <= _FEW else [*levels[: _FEW - 1], "…", levels[-1]]
+        text = text.replace(f"{{{key}}}", " / ".join(few))
+    return text
 
 
 def _published(tables: Sequence[Published]) -> None:
@@ -174,9 +188,16 @@ def _factors(scenario: Scenario) -> None:
     width = max(len(key) for factor in scenario.sweep.factors for key in factor.keys)
     for factor in scenario.sweep.factors:
         for place, key in enumerate(factor.keys):
-            values = ", ".join(str(step[place]) for step in factor.steps)
+            values = ", ".join(_level(step[place]) for step in factor.steps)
             note = "  (together with the line above)" if place else ""
             echo(f"  {key:<{width}}  {values}{note}")
+
+
+def _level(value: object) -> str:
+    """A value of a factor; a table of settings in braces, as a scenario has it."""
+    if not isinstance(value, dict):
+        return str(value)
+    return "{ " + ", ".join(f"{key} = {json.dumps(item)}" for key, item in value.items()) + " }"
 
 
 def _count(number: int, word: str) -> str:

@@ -12,12 +12,12 @@ from rushhour.plan.drawn_flows import flow_lines, pattern_lines, table
 from rushhour.plan.loads import load_row
 from rushhour.plan.presets import resolve
 from rushhour.plan.programs import program_row
-from rushhour.quantities.units import Duration, Rate
+from rushhour.quantities.units import Duration, Rate, Size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rushhour.plan.graph import Direction, Graph, Link, Queue, Wire
+    from rushhour.plan.graph import Direction, Graph, Link, Policer, Queue, Wire
     from rushhour.spec.scenario import Scenario
     from rushhour.spec.topology import Topology
 
@@ -125,7 +125,10 @@ def _chain(topology: Topology) -> list[str]:
 
 def _captions(link: Link) -> tuple[str, str]:
     """What stands over and under the common link: one text where both directions are alike."""
-    there, back = _queue_words(link.forward.queue), _queue_words(link.reverse.queue)
+    there, back = (
+        ", ".join(part for part in (_queue_words(way.queue), _policer_words(way.policer)) if part)
+        for way in (link.forward, link.reverse)
+    )
     if there == back:
         return there, ""
     return f"→ {there or 'no limit'}", f"← {back or 'no limit'}"
@@ -269,8 +272,17 @@ def _queue_words(queue: Queue | None) -> str:
     return f"{Rate(queue.rate_bps)}{shaper} · {queue.buffer} {queue.words}"
 
 
+def _policer_words(policer: Policer | None) -> str:
+    if policer is None:
+        return ""
+    if policer.rate_bps is None:
+        return f"policed to {policer.per_s} packets/s, bucket {policer.burst}p"
+    return f"policed to {Rate(policer.rate_bps)}, bucket {Size(policer.burst)}"
+
+
 def _stage_words(direction: Direction) -> list[str]:
     words = [_queue_words(direction.queue)] if direction.queue else []
+    words += [_policer_words(direction.policer)] if direction.policer else []
     words += [f"netem {direction.netem}"] if direction.netem else []
     wire = direction.wire
     if wire is not None and wire.acts:

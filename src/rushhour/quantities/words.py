@@ -49,6 +49,7 @@ _COUNTS = frozenset(
     }
 )
 
+_SINGULAR = {"queries": "query", "count": "count"}
 
 _NOTHING = 1e-12
 """What is below this in a column's unit is a rounding of zero."""
@@ -92,7 +93,7 @@ class Scale:
         text = self.text(value)
         if text == NONE or not self.unit or " " in text:
             return text
-        return f"{text}{'' if self.unit == '%' else ' '}{self.unit}"
+        return singular(f"{text}{'' if self.unit == '%' else ' '}{self.unit}")
 
 
 def _digits(value: float) -> str:
@@ -137,7 +138,15 @@ def quantity(value: float | None, unit: str) -> str:
         text = text.rstrip("0").rstrip(".")
     if not scale.unit:
         return text
-    return f"{text}{'' if scale.unit == '%' else ' '}{scale.unit}"
+    return singular(f"{text}{'' if scale.unit == '%' else ' '}{scale.unit}")
+
+
+def singular(text: str) -> str:
+    """A count with its unit, of which one is no several: `1 packet`."""
+    number, _, unit = text.partition(" ")
+    if number != "1" or unit not in _COUNTS:
+        return text
+    return f"1 {_SINGULAR.get(unit, unit.removesuffix('s'))}"
 
 
 def _step(largest: float, unit: str) -> tuple[float, str]:

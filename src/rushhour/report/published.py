@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rushhour.quantities.measures import convert
-from rushhour.quantities.words import NONE
+from rushhour.quantities.words import NONE, singular
 from rushhour.report.figure.published import KINDS
 from rushhour.report.model import said
 
@@ -131,7 +131,7 @@ def _about(table: Published) -> str:
 
 def _tolerance(table: Published) -> str:
     agrees = table.agrees
-    return f"{agrees.amount:g} %" if agrees.relative else str(agrees)
+    return f"{agrees.amount:g} %" if agrees.relative else singular(str(agrees))
 
 
 def _line(row: Compared, table: Published, names: Sequence[str], decimals: int) -> Line:

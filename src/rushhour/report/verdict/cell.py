@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rushhour.metrics.catalog import METRICS
-from rushhour.quantities.words import NONE, capital, quantity, scale_for
+from rushhour.quantities.words import NONE, capital, quantity, scale_for, singular
 from rushhour.report.verdict.advice import of_cell
 from rushhour.report.verdict.departure import departs
 from rushhour.verdict.vocabulary import DEPARTS, ORDER
@@ -199,7 +199,7 @@ def _metric(entry: JudgedMetric) -> Metric:
         scale.with_unit(means[1]),
         _change(entry, unit),
         _interval(entry, unit),
-        entry.minimum,
+        None if entry.minimum is None else singular(entry.minimum),
         entry.better,
         entry.verdict,
         sentence(entry.reason),
