@@ -168,6 +168,14 @@ def test_what_show_says_of_all_cells_has_no_braces_of_a_template(tmp_path: Path)
     assert "retransmits from 1 segment on" in rush("show", "suite/path-mtu", cwd=tmp_path).stdout
 
 
+@pytest.mark.parametrize(("since", "is_date"), [("tomorow", False), ("21.11.2026", False), ("2026-11", True)])
+def test_history_begins_at_a_date(tmp_path: Path, since: str, is_date: bool) -> None:
+    db = str(tmp_path / "results.db")
+    rush("db", "info", "--db", db, cwd=tmp_path)
+    refused = rush("history", "goodput_bps", "--since", since, "--db", db, cwd=tmp_path)
+    assert (f'--since: "{since}" is not a date' in refused.stderr) != is_date
+
+
 def test_show_and_report_give_machines_one_document(tmp_path: Path) -> None:
     (tmp_path / "short.toml").write_text(SCENARIO)
     shown = json.loads(rush("show", "short.toml", "--json", cwd=tmp_path).stdout)

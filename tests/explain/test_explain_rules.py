@@ -375,3 +375,10 @@ def test_no_window_held_what_was_sent_at_once() -> None:
     short = replace(FLOW, shares={"handshake": 0.67, "slow_start": 0.33}, handshake_s=0.1, mss=1448.0)
     assert [found.cause for found in findings(replace(short, moved=14480))] == ["handshake"]
     assert "slow_start" in [found.cause for found in findings(replace(short, moved=14481))]
+
+
+def test_one_is_no_several() -> None:
+    once = replace(HELD_DOWN, policed=1, retransmits=1)
+    assert "it dropped 1 packet," in findings(once)[0].says
+    assert "43 segments were taken" in findings(replace(MARKED, marked=43))[0].says
+    assert "1 segment was taken" in findings(replace(MARKED, marked=1))[0].says

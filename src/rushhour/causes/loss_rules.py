@@ -17,6 +17,7 @@ from rushhour.causes.thresholds import (
     REFUSED_SHARE,
 )
 from rushhour.quantities.short import rate, rounded_up, size
+from rushhour.quantities.words import happened, plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +31,7 @@ def corruption(e: Evidence, _: float) -> Named | None:
     if e.damaged <= max(DAMAGED_BY_ACCIDENT, DAMAGED * e.retransmits):
         return None
     cure = Cure("Repair the link: what damages packets is a cable, a card or a device on the way.")
-    came = f"{e.damaged} packets came with a wrong checksum"
+    came = f"{plural(e.damaged, 'packet')} came with a wrong checksum"
     says = sentence("corruption", host=e.called(e.receiver), proof=came)
     return Named("corruption", e.receiver, says, cure, came)
 
@@ -43,7 +44,7 @@ def refused(e: Evidence, _: float) -> Named | None:
         f"Let TCP have more memory on {e.called(e.receiver)} (net.ipv4.tcp_mem), or its socket a larger "
         "receive buffer; or let the program there read faster."
     )
-    came = f"{e.refused} times it had no room for what came"
+    came = f"{plural(e.refused, 'time')} it had no room for what came"
     says = sentence("data-refused", host=e.called(e.receiver), proof=came)
     return Named("data-refused", e.receiver, says, cure, came)
 
@@ -95,7 +96,7 @@ def no_sack(e: Evidence, share: float) -> Named | None:
     """Without selective acknowledgements a round trip repairs one of the losses in a window."""
     if e.options is None or e.options & OPTION_SACK or not e.retransmits or e.shown("sack-off") is None:
         return None
-    proof = f"; {e.retransmits} segments were sent again, and {held(share)} the window was small"
+    proof = f"; {happened(e.retransmits, 'segment', 'sent again')}, and {held(share)} the window was small"
     name = "net.ipv4.tcp_sack"
     one = switched_off(e, "sack-off", "selective acknowledgements", name, proof)
     return replace(one, law="without SACK a round trip repairs only one loss")
@@ -199,7 +200,7 @@ def _fewer_timeouts(shown: Shown) -> Cure:
 def marked(e: Evidence, share: float) -> Named:
     """Marks keep the window low."""
     shown = e.shown("marked")
-    counted = f": {e.marked} segments were taken for marked" if e.marked else ""
+    counted = f": {happened(e.marked, 'segment', 'taken for marked')}" if e.marked else ""
     queue = f"the queue at {shown.queue}" if shown is not None and shown.queue else "the queue that marks"
     cure = Cure(
         f"Let {queue} mark later; or send with dctcp, at both ends.", look="tc -s qdisc show dev {dev}"

@@ -138,7 +138,7 @@ AT_THE_HOSTS = (
         "Accurate ECN assumes marks, because ACKs that would have told of them are missing",
         "RFC 9768, 3.2.2.5; __tcp_accecn_process(), net/ipv4/tcp_input.c",
         says=(
-            "Marks that never were kept the window small {held}: {host} took {taken} segments for marked, "
+            "Marks that never were kept the window small {held}: {host} took {taken} for marked, "
             "and {came} came marked. ACKs count marks modulo eight, and one that tells of more than seven "
             "segments is taken for the most that it can mean."
         ),

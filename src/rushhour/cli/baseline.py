@@ -142,6 +142,7 @@ def _facts(one: Baseline) -> dict[str, Any]:
 
 def _tell(one: Baseline, *, as_json: bool) -> None:
     from rushhour.baseline.shelf import history
+    from rushhour.quantities.words import plural
 
     facts = _facts(one)
     promotions = history(one)
@@ -157,7 +158,7 @@ def _tell(one: Baseline, *, as_json: bool) -> None:
     rows = {
         "baseline": f"{click.style(one.name, bold=True)} version {one.version}  {facts['reason']}".rstrip(),
         "kernel": f"{kernel.get('name')}  {kernel.get('release')}",
-        "holds": f"{facts['runs']} runs: {len(one.scenarios)} scenarios, {facts['cells']} cells, "
+        "holds": f"{facts['runs']} runs: {plural(len(one.scenarios), 'scenario')}, {facts['cells']} cells, "
         f"{len(facts['seeds'])} seed{'s' if len(facts['seeds']) != 1 else ''}; {holds}",
         **({"doubtful": ", ".join(doubts)} if doubts else {}),
         "folder": f"{one.path} ({facts['bytes'] / 1e3:.0f} kB without records)",

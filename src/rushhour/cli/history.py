@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -10,11 +11,14 @@ import click
 from rushhour.cli import SETTINGS
 from rushhour.cli.db import DB
 from rushhour.cli.screen import echo, tell_json
+from rushhour.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rushhour.history.series import Series
+
+_DATE = re.compile(r"\d{4}(-\d\d(-\d\d([T ].*)?)?)?$")
 
 
 @click.command(context_settings=SETTINGS, short_help="Show a metric over kernels, and where it changed.")
@@ -66,6 +70,7 @@ def history(
     from rushhour.history import history as history_of
     from rushhour.store import Store
 
+    _checked(since)
     with Store.open(db, create=False) as store:
         found = history_of(
             store, metric, scenario, _where(wheres), scope=scope, kernels=kernels, lab=lab, since=since,
@@ -75,6 +80,13 @@ def history(
     _tell(found[:limit], about if as_json else None, out)
     if len(found) > limit:
         echo(f"the first {limit} series; more with --limit, fewer with --where", err=True)
+
+
+def _checked(since: str | None) -> None:
+    """Refuse what is no date: as text it would sort somewhere among dates, and leave runs out."""
+    if since is not None and not _DATE.match(since):
+        hint = 'write for example "2026-11-21", or its beginning, "2026-11"'
+        raise UsageError(f'--since: "{since}" is not a date', hint=hint)
 
 
 def _tell(found: Sequence[Series], about: Mapping[str, str] | None, out: Path | None) -> None:

@@ -12,6 +12,7 @@ from rushhour.causes.thresholds import CODEL_INTERVAL_S, PATIENT
 from rushhour.explain.words import part
 from rushhour.quantities.short import rounded_up, time
 from rushhour.quantities.units import Duration, UnitError
+from rushhour.quantities.words import happened
 from rushhour.tc.kinds import INTERVAL
 
 if TYPE_CHECKING:
@@ -29,7 +30,9 @@ def impatient(e: RecordedFlow) -> Shown | None:
     if not patient(e) or not e.queue_drops + e.marked:
         return None
     what = (
-        f"{e.marked} segments were taken for marked" if e.marked else f"{e.queue_drops} packets were dropped"
+        happened(e.marked, "segment", "taken for marked")
+        if e.marked
+        else happened(e.queue_drops, "packet", "dropped")
     )
     return Shown({
         "what": what, "where": f"at {e.bottleneck}", "interval": time(interval_s(e.queue)),

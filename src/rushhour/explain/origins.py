@@ -13,6 +13,7 @@ from rushhour.explain.aqm import impatient
 from rushhour.explain.words import part
 from rushhour.models import mathis, pftk
 from rushhour.quantities.short import percent, rate, size, time
+from rushhour.quantities.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,7 +32,7 @@ def _policer(e: RecordedFlow) -> Shown | None:
         return None
     limit, flows = e.policer_bps or 0, 1 + len(e.policed_too)
     of_all = f" of its {flows} flows" if flows > 1 else ""
-    proof = f"it dropped {e.policed} packets{of_all}"
+    proof = f"it dropped {plural(e.policed, 'packet')}{of_all}"
     most = rate(limit) if e.policed_packets is None else f"{e.policed_packets} packets a second"
     words = {"way": "", "rate": most, "proof": proof}
     if e.goodput_bps >= ALONE * (e.fair_bps or math.inf):
@@ -55,7 +56,8 @@ def _reordering(e: RecordedFlow) -> Shown | None:
     spurious = max(e.duplicates, e.retransmits - round(lost)) - e.unprompted
     if spurious < SPURIOUS * e.retransmits:
         return None
-    needless = f"at least {spurious} of {e.retransmits} retransmissions were not needed"
+    were = "was" if spurious == 1 else "were"
+    needless = f"at least {spurious} of {plural(e.retransmits, 'retransmission')} {were} not needed"
     proof = f"{needless}, and each made the window smaller: TCP took packets for lost"
     return Shown({"way": "", "proof": proof})
 
@@ -83,14 +85,14 @@ def _theory(e: RecordedFlow) -> str:
 def _shallow(e: RecordedFlow) -> Shown | None:
     if not e.queue_drops or e.buffer is None or not e.bdp or e.buffer >= SHALLOW * e.bdp:
         return None
-    proof = f"it holds {size(e.buffer)} and dropped {e.queue_drops} packets"
+    proof = f"it holds {size(e.buffer)} and dropped {plural(e.queue_drops, 'packet')}"
     return Shown({"where": f"at {e.bottleneck}", "proof": proof, "bdp": size(e.bdp)})
 
 
 def _any(e: RecordedFlow) -> Shown | None:
     if not e.retransmits:
         return None
-    full = f"the queue at {e.bottleneck} was full at times: it dropped {e.queue_drops} packets"
+    full = f"the queue at {e.bottleneck} was full at times: it dropped {plural(e.queue_drops, 'packet')}"
     origin = full if e.queue_drops > e.wire_loss * e.segments else NO_ORIGIN
     again = percent(e.retransmits / max(1, e.segments))
     return Shown({"again": again, "way": "", "when": "", "origin": origin})
@@ -109,7 +111,7 @@ def _black_hole(e: RecordedFlow) -> Shown | None:
 def _timeouts(e: RecordedFlow) -> Shown:
     by_queue = e.queue_drops > e.wire_loss * e.segments
     where = f"; {percent(e.wire_loss)} of its packets were lost on the way" if e.wire_loss else ""
-    where = f"; the queue at {e.bottleneck} dropped {e.queue_drops} packets" if by_queue else where
+    where = f"; the queue at {e.bottleneck} dropped {plural(e.queue_drops, 'packet')}" if by_queue else where
     needless = not where and e.all_came and not (e.ack_loss or e.refused or e.damaged)
     where = "; nothing was lost: the round trip had become longer than the timeout" if needless else where
     words = {"held": part(e, "timeouts"), "count": str(e.timeouts), "where": where}
@@ -120,7 +122,7 @@ def _assumed(e: RecordedFlow) -> Shown | None:
     """Most of the marks that the sender counts did not come to the receiver."""
     if e.came_marked is None or e.marked - e.came_marked < max(1.0, ASSUMED * e.marked):
         return None
-    return Shown({"host": e.sender, "taken": str(e.marked), "came": str(e.came_marked)})
+    return Shown({"host": e.sender, "taken": plural(e.marked, "segment"), "came": str(e.came_marked)})
 
 
 def _no_room(e: RecordedFlow) -> Shown | None:

@@ -18,6 +18,16 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def plural(count: int, noun: str) -> str:
+    """A number with its noun: `1 packet`, `2 packets`."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def happened(count: int, noun: str, done: str) -> str:
+    """To how many something happened: `1 packet was dropped`, `2 packets were dropped`."""
+    return f"{plural(count, noun)} {'was' if count == 1 else 'were'} {done}"
+
+
 _STEPS: dict[str, tuple[tuple[float, str], ...]] = {
     "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
     "µs": ((1e6, "s"), (1e3, "ms"), (1.0, "µs")),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rushhour.metrics.catalog import METRICS
-from rushhour.quantities.words import NONE, capital, quantity, scale_for, singular
+from rushhour.quantities.words import NONE, capital, plural, quantity, scale_for, singular
 from rushhour.report.verdict.advice import of_cell
 from rushhour.report.verdict.departure import departs
 from rushhour.verdict.vocabulary import DEPARTS, ORDER
@@ -126,11 +126,6 @@ def _departing(cell: Cell) -> Cell:
         replace(metric, verdict=DEPARTS) if metric.verdict == "worse" else metric for metric in cell.metrics
     ]
     return replace(cell, verdict=DEPARTS, metrics=metrics)
-
-
-def plural(count: int, noun: str) -> str:
-    """A number with its noun."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def short_label(text: str) -> str:

@@ -11,8 +11,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from rushhour.quantities.words import plural
 from rushhour.report.command import Command
-from rushhour.report.verdict.cell import plural
 from rushhour.report.verdict.rows import rows
 from rushhour.report.verdict.story import story
 from rushhour.verdict.vocabulary import SHOWN

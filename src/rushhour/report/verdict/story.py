@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rushhour.errors import RecordError, ReportError
-from rushhour.quantities.words import quantity
+from rushhour.quantities.words import plural, quantity
 from rushhour.record.document import read
 from rushhour.record.verdict_file import AGAIN, FORMAT, VerdictFile
 from rushhour.report.verdict import beside
 from rushhour.report.verdict.advice import advice
-from rushhour.report.verdict.cell import known_change, plural, short_label, told_cell
+from rushhour.report.verdict.cell import known_change, short_label, told_cell
 from rushhour.report.verdict.common import groups
 from rushhour.report.verdict.departure import number_of, told
 from rushhour.report.verdict.order import ordered

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rushhour.quantities.words import plural
 from rushhour.report.markdown import said
-from rushhour.report.verdict.cell import plural
 from rushhour.report.verdict.rows import rows
 from rushhour.report.verdict.story import story
 from rushhour.verdict.vocabulary import SHOWN, title
