@@ -3,6 +3,8 @@
 import pytest
 
 from rushhour.quantities.words import quantity, scale_for
+from rushhour.report.shares import METRIC as SHARE
+from rushhour.report.tables import scale_of
 
 
 @pytest.mark.parametrize(
@@ -53,6 +55,15 @@ def test_a_column_has_one_scale_that_its_largest_value_decides() -> None:
 def test_a_column_of_small_ratios_has_three_digits_of_each() -> None:
     scale = scale_for([0.0147, 0.015, 0.0142], "")
     assert [scale.text(value) for value in (0.0147, 0.015, 0.0142)] == ["0.0147", "0.0150", "0.0142"]
+
+
+@pytest.mark.parametrize(
+    ("shares", "said"),
+    [([0.0344, 0.045, 0.048], ["3.44", "4.50", "4.80"]), ([0.91, 0.09], ["91.0", "9.0"])],
+)
+def test_shares_of_a_column_have_equally_many_decimals(shares: list[float], said: list[str]) -> None:
+    scale = scale_of(SHARE, "1", shares)
+    assert [scale.text(value) for value in shares] == said
 
 
 def test_counts_have_no_decimals() -> None:

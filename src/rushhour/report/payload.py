@@ -9,7 +9,7 @@ from rushhour.quantities.words import quantity
 from rushhour.report import embed
 from rushhour.report.figure import over_run, page
 from rushhour.report.panels import MAX_FLOWS
-from rushhour.report.why import SHORT
+from rushhour.report.why import SHORT, unexplained
 
 if TYPE_CHECKING:
     from rushhour.report.embed import Columns
@@ -62,4 +62,5 @@ def _words(run: RunView) -> dict[str, Any]:
             }
             for one in run.why
         ],
+        "unexplained": unexplained(run),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rushhour.metrics.catalog import METRICS
@@ -176,7 +176,9 @@ def _columns(values: Sequence[MetricValue], *, warmup: bool) -> list[Column]:
 def scale_of(metric: str, unit: str, values: Iterable[float | None]) -> Scale:
     """The scale of a metric's values wherever they are shown: a share in per cent, events as numbers."""
     if metric == SHARE:
-        return PERCENT
+        # Two decimals for all of a column rather than for those of its values that need them.
+        longer = any(len(PERCENT.text(value).partition(".")[2]) > PERCENT.decimals for value in values)
+        return replace(PERCENT, decimals=PERCENT.decimals + 1) if longer else PERCENT
     told = TELLING.get(metric)
     return scale_for(values, "events" if told and told.counts else unit)
 

@@ -54,6 +54,7 @@
     $("#panels").replaceChildren();
     flows();
     Parts.why(run.why, $("#why"));
+    if (run.unexplained) $("#why").append(make("p", run.unexplained, "limits"));
     run.panels.forEach((panel) => Parts.panel(panel, run, $("#panels"), read));
     $("#empty").hidden = run.panels.length > 0;
   }
