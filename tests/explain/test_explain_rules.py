@@ -382,3 +382,10 @@ def test_one_is_no_several() -> None:
     assert "it dropped 1 packet," in findings(once)[0].says
     assert "43 segments were taken" in findings(replace(MARKED, marked=43))[0].says
     assert "1 segment was taken" in findings(replace(MARKED, marked=1))[0].says
+
+
+@pytest.mark.parametrize(("cc", "advised"), [("cubic", True), ("dctcp", False)])
+def test_dctcp_is_advised_to_who_does_not_send_with_it(cc: str, *, advised: bool) -> None:
+    (first, *_) = findings(replace(MARKED, cc=cc, ack_loss=0.0))
+    assert first.remedy is not None
+    assert ("send with dctcp" in first.remedy.advice) == advised

@@ -202,9 +202,8 @@ def marked(e: Evidence, share: float) -> Named:
     shown = e.shown("marked")
     counted = f": {happened(e.marked, 'segment', 'taken for marked')}" if e.marked else ""
     queue = f"the queue at {shown.queue}" if shown is not None and shown.queue else "the queue that marks"
-    cure = Cure(
-        f"Let {queue} mark later; or send with dctcp, at both ends.", look="tc -s qdisc show dev {dev}"
-    )
+    other = "" if e.cc.startswith("dctcp") else "; or send with dctcp, at both ends"
+    cure = Cure(f"Let {queue} mark later{other}.", look="tc -s qdisc show dev {dev}")
     return said("marked", e.sender, cure, held=held(share), counted=counted)
 
 
