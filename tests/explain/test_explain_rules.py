@@ -317,7 +317,7 @@ READS = replace(FLOW, asked={"read_bps": 20.5e6}, retransmits=40, refused=12, se
 def test_who_has_all_that_the_reader_takes_is_told_so_first_whatever_came_of_it() -> None:
     (first, second) = findings(replace(READS, shares={"timeouts": 0.8, "reader": 0.09}))
     assert (first.cause, second.cause) == ("slow_reader", "refused")
-    assert first.says == "bulk had 20 Mbit/s: the receiving application allows at most 20.5 Mbit/s."
+    assert first.says == "bulk had 20 Mbit/s, which is all that the receiving application allows."
     assert first.remedy is not None
     assert first.remedy.overrides.keys() == {"flow.bulk.read_rate"}
 

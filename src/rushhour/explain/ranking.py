@@ -146,12 +146,12 @@ def _hidden(known: RecordedFlow, held: set[str], made: Collection[str]) -> Itera
 def _behind(known: RecordedFlow, limit: str, allowed: float) -> str:
     """What a limit allows; empty where the flow had as much: then it has its own sentence."""
     asked = known.asked.get(RATES.get(limit, ""))
-    much = f"about {rate(allowed)}" if asked is None else f"at most {rate(asked)}"
     if allowed > known.goodput_bps:
+        much = f"about {rate(allowed)}" if asked is None else f"at most {rate(asked)}"
         return f"{BEHIND_THAT} {BEHIND[limit]} allows {known.name} {much}."
-    return (
-        "" if asked is None else f"{known.name} had {rate(known.goodput_bps)}: {BEHIND[limit]} allows {much}."
-    )
+    if asked is None:
+        return ""
+    return f"{known.name} had {rate(known.goodput_bps)}, which is all that {BEHIND[limit]} allows."
 
 
 def _held_up(known: RecordedFlow) -> bool:
