@@ -114,12 +114,16 @@ def _managed(e: RecordedFlow, given: Remedy) -> Remedy | None:
 
 
 def _managed_wait_s(e: RecordedFlow, wait: Wait | None) -> float | None:
-    """The median wait that fq_codel keeps at most; None where senders are there that do not answer it."""
+    """The median wait that fq_codel keeps at most; None where senders do not answer it, or the link stops."""
     deaf = [e.cc, *(other.cc for other in e.others)]
     if e.beside or any(cc.startswith("bbr") for cc in deaf) or not e.possible_bps:
         return None
     streams = 1 + len(e.others) if wait is None else wait.streams
     rate_bps = e.possible_bps if wait is None or not wait.rate_bps else wait.rate_bps
+    if wait is not None and wait.least_bps is not None:
+        if not wait.least_bps:
+            return None
+        rate_bps = wait.least_bps  # half of the time it may be that slow
     return TARGETS * aqm.target_s(e) + MANAGED_PACKETS * streams * PACKET_BITS / rate_bps
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rushhour.record import courses
 from rushhour.record.keys import of_link
 from rushhour.traffic import kinds
 
@@ -34,9 +35,9 @@ class Wait:
     Attributes:
         label: The link end that holds the queue.
         acks: Whether the flow's ACKs wait there; otherwise its data do.
-        median_s: Median wait in s, at most the flow's median RTT above that of the idle path.
+        median_s: Median wait in s, at most the flow's median RTT (over time) above that of the idle path.
         part: Share of the readings in which anything waited.
-        rate_bps: The rate at which the queue empties.
+        rate_bps: The rate at which the queue empties; `least_bps` the least that a pattern makes of it.
         flows: Groups of TCP and UDP flows whose data cross it; `streams` is how many flows these are.
         buffer: Bytes that the queue holds, where that is given in bytes; `buffer_key` its key.
         queue: Its discipline, in tc's words; `queue_key` is the scenario's key of it, empty where not plain.
@@ -53,6 +54,7 @@ class Wait:
     streams: int = 0
     buffer_key: str = ""
     buffer: float | None = None
+    least_bps: float | None = None
 
 
 def waits(record: Record, flow: Flow) -> tuple[Wait, ...]:
@@ -68,10 +70,26 @@ def waits(record: Record, flow: Flow) -> tuple[Wait, ...]:
     ]
     # Where flows are separated, what waits there is not all before this one: its RTT tells.
     series = record.series("srtt_queue_delay_us", flow=flow.id)
-    above = series.values[~np.isnan(series.values)]
-    most = max(0.0, float(np.median(above))) * 1e-6 if len(above) else np.inf
+    known = ~np.isnan(series.values)
+    above = median_over_time(series.t_s[known], series.values[known], span[1] * 1e-9)
+    most = np.inf if above is None else max(0.0, above) * 1e-6
     found = [replace(wait, median_s=min(wait.median_s, most)) for wait in found]
     return tuple(sorted(found, key=lambda wait: -wait.median_s))
+
+
+def median_over_time(t_s: Numbers, values: Numbers, end_s: float) -> float | None:
+    """The value below which a curve is for half of its time until `end_s`; each holds until the next.
+
+    A median of readings alone would count a time by how many ACKs it had: few where all waited long.
+    """
+    if not len(values):
+        return None
+    held = np.diff(t_s, append=max(end_s, float(t_s[-1])))
+    order = np.argsort(values, kind="stable")
+    until = np.cumsum(held[order])
+    if not until[-1]:
+        return float(np.median(values))
+    return float(values[order][np.searchsorted(until, until[-1] / 2)])
 
 
 def waiting_s(record: Record, flow: Flow, edges: Numbers, *, acks: bool) -> Numbers:
@@ -125,6 +143,7 @@ def _wait(record: Record, flow: Flow, end: End, span: tuple[int, int], *, acks: 
         len(there),
         of_link(record, end, "buffer"),
         None if end.buffer_bytes is None else float(end.buffer_bytes),
+        courses.extent(end, "rate_bps")[0] if "rate_bps" in end.over_time else None,
     )
 
 
