@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import numpy as np
 from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE, REFUSED
 from rushhour.causes.thresholds import LASTING, WAITED, WAITED_S
 from rushhour.explain import holes, origins, policers
+from rushhour.explain.lost import lost, worst
 from rushhour.explain.traffic import Beside, arrived, beside
 from rushhour.metrics.queue import since_start
 from rushhour.metrics.repair import unprompted
@@ -66,7 +66,8 @@ class RecordedFlow:
         segments: Segments with payload that were sent; `all_came`: whether every one of them arrived.
         waits: The wait in every queue, of data and of ACKs, the longest first.
         beside: What else crosses the bottleneck and is no lasting TCP flow.
-        wire_loss: Share of data packets lost on the wires, without SYNs; `ack_loss` of ACKs.
+        wire_loss: Share of data packets lost on the wires, without SYNs; `ack_loss` of ACKs;
+            `worst_loss` the greatest share that a pattern lost, for a time.
         queue_drops: Packets that the queues on the data's way dropped, of all flows; `policed` by policers.
         bucket: Bytes that the policer lets pass at once; `burst_key` the scenario's key of it; empty: none.
         policed_packets: How many packets a second a policer lets pass that counts them.
@@ -106,6 +107,7 @@ class RecordedFlow:
     unsaid: int = 0
     wire_loss: float = 0.0
     ack_loss: float = 0.0
+    worst_loss: float = 0.0
     queue_drops: int = 0
     policed: int = 0
     policer_bps: float | None = None
@@ -217,6 +219,7 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
     limit = ends.get(-1 if flow.bottleneck_end is None else flow.bottleneck_end)
     way = [ends[number] for number in sorted(flow.crossed) if number in ends]
     policing = [end for end in way if end.role == "police"]
+    sent = (span[0], min(span[1], flow.stop_ns or span[1]))
     seconds = (span[1] - span[0]) * 1e-9
     moved = 8 * (flow.outcome.bytes_received or 0)
     syns = syn_retransmits(record, flow)
@@ -253,8 +256,9 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         marked=last(record, flow, "delivered_ce") or 0,
         came_marked=came_marked(record, flow),
         unsaid=flow.outcome.zerocopy_refused or 0,
-        wire_loss=max(0.0, _lost(record, flow.ways) - syns / max(1, segments)),
-        ack_loss=_lost(record, flow.reverse_ways),
+        wire_loss=max(0.0, lost(record, flow.ways, sent) - syns / max(1, segments)),
+        ack_loss=lost(record, flow.reverse_ways, sent),
+        worst_loss=worst(record, flow.ways, sent),
         queue_drops=_drops(record, [end for end in way if end.role not in ("police", "netem")]),
         policed=_drops(record, policing),
         policed_too=_policed_too(record, flow, policing),
@@ -348,23 +352,6 @@ def _after(rows: Rows, t_ns: int) -> Rows:
 def _drops(record: Record, ends: Iterable[End]) -> int:
     found = (record.series("drops", end=end.end) for end in ends)
     return int(sum(since_start(series.t_s, series.values) for series in found if series.source))
-
-
-def _lost(record: Record, ways: Sequence[Sequence[int]]) -> float:
-    """Share of the packets that chance took, seeded elements and netem: the mean over the ways."""
-    ends = record.context.ends
-    kept = [math.prod(_kept(record, ends[number]) for number in way if number in ends) for way in ways]
-    return 1 - sum(kept) / len(kept) if kept else 0.0
-
-
-def _kept(record: Record, end: End) -> float:
-    kept = 1.0
-    if record.has("wire") and len(rows := record.table("wire", end=end.end)) and rows["packets"][-1]:
-        kept = 1 - float(rows["lost"][-1]) / float(rows["packets"][-1])
-    if end.role == "netem" and record.has("qdisc") and len(rows := record.root_qdisc(end.end)):
-        dropped, passed = float(rows["drops"][-1]), float(rows["packets"][-1])
-        kept *= passed / (dropped + passed) if dropped else 1.0
-    return kept
 
 
 def _buffer(end: End, flow: Flow) -> float | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import OPTION_SACK, Shown
 from rushhour.causes.telling import NO_ORIGIN
-from rushhour.causes.thresholds import ALONE, ASSUMED, SHALLOW, SPURIOUS
+from rushhour.causes.thresholds import ALONE, ASSUMED, BBR_LOSS, SHALLOW, SPURIOUS
 from rushhour.explain import sharing
 from rushhour.explain.aqm import impatient
 from rushhour.explain.words import part
@@ -66,12 +66,19 @@ def _random(e: RecordedFlow) -> Shown | None:
     if not e.wire_loss or not e.retransmits or e.wire_loss * e.segments <= e.queue_drops:
         return None
     words = {"lost": percent(e.wire_loss), "way": "", "cc": e.cc, "host": e.sender, "theory": _theory(e)}
-    return Shown(words, lost=e.wire_loss)
+    # An outage is no chance that an algorithm could bear: while nothing passes, none sends.
+    return Shown(words, lost=max(e.wire_loss, e.worst_loss))
 
 
 def _theory(e: RecordedFlow) -> str:
     """What theory allows at this loss; of Reno, which CUBIC follows on short paths."""
-    if e.cc not in ("reno", "cubic") or not e.mss or not e.rtt_s or pftk.outside(e.wire_loss):
+    if (
+        e.worst_loss > BBR_LOSS
+        or e.cc not in ("reno", "cubic")
+        or not e.mss
+        or not e.rtt_s
+        or pftk.outside(e.wire_loss)
+    ):
         return ""
     whose, allowed = "the model of Padhye et al.", 0.0
     if mathis.outside(e.wire_loss) is None:
