@@ -52,3 +52,18 @@ def test_over_a_path_that_goes_dead_no_algorithm_is_promised_a_rate() -> None:
     (chance, *_) = (found for found in findings(dead) if found.cause == "random_loss")
     assert chance.remedy is None or "bbr" not in chance.remedy.advice
     assert "Padhye" not in chance.says
+
+
+def test_a_timer_that_expires_because_no_ack_comes_back_is_not_the_queues() -> None:
+    known = RecordedFlow(
+        "bulk", "a", "b", "cubic", 6.0, 13e6, {"path": 0.69, "timeouts": 0.29}, None, possible_bps=19.1e6,
+        base_rtt_s=0.02, retransmits=29, segments=6000, queue_drops=26, timeouts=3, ack_loss=0.01,
+        bottleneck="left → right",
+    )  # fmt: skip
+    (queue,) = (found for found in findings(known) if found.cause == "timeouts")
+    assert "the queue at left → right dropped 26 packets" in queue.says
+    dead = RecordedFlow(**{**vars(known), "worst_ack_loss": 1.0})
+    (back,) = (found for found in findings(dead) if found.cause == "timeouts")
+    assert back.says.endswith("1.0 % of its ACKs were lost on the way back.")
+    assert back.remedy is not None
+    assert back.remedy.advice.startswith("Repair the link")

@@ -190,7 +190,9 @@ def _fewer_timeouts(shown: Shown) -> Cure:
             "timeout; where a single packet takes that long, give the route a greater rto_min."
         )
     if not shown.dropped:
-        return Cure("Repair the link: timeouts come where a whole window, or its end, is lost.")
+        return Cure(
+            "Repair the link: timeouts come where a whole window, its end, or all of its ACKs are lost."
+        )
     return Cure(
         "Fewer senders at a time, a longer queue there, or marks (ECN); within a data centre a shorter "
         "least timeout (ip route change … rto_min 5ms)."

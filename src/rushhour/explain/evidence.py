@@ -67,7 +67,7 @@ class RecordedFlow:
         waits: The wait in every queue, of data and of ACKs, the longest first.
         beside: What else crosses the bottleneck and is no lasting TCP flow.
         wire_loss: Share of data packets lost on the wires, without SYNs; `ack_loss` of ACKs;
-            `worst_loss` the greatest share that a pattern lost, for a time.
+            `worst_loss`, `worst_ack_loss` the greatest share that a pattern lost, for a time.
         queue_drops: Packets that the queues on the data's way dropped, of all flows; `policed` by policers.
         bucket: Bytes that the policer lets pass at once; `burst_key` the scenario's key of it; empty: none.
         policed_packets: How many packets a second a policer lets pass that counts them.
@@ -108,6 +108,7 @@ class RecordedFlow:
     wire_loss: float = 0.0
     ack_loss: float = 0.0
     worst_loss: float = 0.0
+    worst_ack_loss: float = 0.0
     queue_drops: int = 0
     policed: int = 0
     policer_bps: float | None = None
@@ -259,6 +260,7 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         wire_loss=max(0.0, lost(record, flow.ways, sent) - syns / max(1, segments)),
         ack_loss=lost(record, flow.reverse_ways, sent),
         worst_loss=worst(record, flow.ways, sent),
+        worst_ack_loss=worst(record, flow.reverse_ways, sent),
         queue_drops=_drops(record, [end for end in way if end.role not in ("police", "netem")]),
         policed=_drops(record, policing),
         policed_too=_policed_too(record, flow, policing),
