@@ -285,6 +285,9 @@ def test_the_command_takes_both_and_says_what_came(tree: Path, monkeypatch: pyte
     assert done.exit_code == 0, done.output
     assert re.search(r'^brings +cc = "a"$', done.stdout, re.MULTILINE)
     assert "with tcp_a.c" in CliRunner().invoke(cli, ["kernel", "list"]).stdout
+    narrow = CliRunner(env={"COLUMNS": "80"}).invoke(cli, ["kernel", "list"]).stdout
+    # What is copied into a command is never cut.
+    assert "…" not in narrow
     refused = CliRunner().invoke(cli, ["kernel", "build", str(tree), "--with", "not-c.txt"])
     assert isinstance(refused.exception, KernelError)
 

@@ -220,15 +220,19 @@ def _table(found: list[Kernel]) -> None:
     from rushhour.cli.screen import printer
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("name", "id", "release", "source", "from"):
-        table.add_column(heading, no_wrap=heading not in {"source", "from"})
+    releases = max(len(one.release) for one in found)
+    # What is copied into a command stays whole: where there is no room a name goes on in the next line.
+    for heading, least in (("name", 12), ("id", 12), ("release", releases), ("source", 12), ("from", 7)):
+        table.add_column(heading, min_width=least, overflow="fold")
     for one in found:
         table.add_row(one.name, one.id, one.release, _origin(one), "package" if one.package else "built here")
     printer().print(table)
 
 
 def _origin(one: Kernel) -> str:
-    facts = one.identity["source"]
+    facts = dict(one.identity["source"])
+    if facts.get("revision") == facts.get("commit"):
+        facts.pop("revision", None)
     words = [facts[key] for key in ("kind", "version", "file", "directory", "revision") if key in facts]
     words += [facts["commit"][:12]] if "commit" in facts else []
     for key, word in (("patches", "patched:"), ("with_files", "with"), ("sanitizers", "with")):
