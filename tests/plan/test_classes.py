@@ -154,6 +154,16 @@ def test_a_policer_and_netem_on_arrival_are_ends_of_their_own() -> None:
     assert [end["role"] for end in lowered.context["ends"][6:]] == ["police", "netem"]
 
 
+def test_a_policers_bucket_may_pass_at_a_peak_rate() -> None:
+    topology = {"police": {"rate": "9mbit", "burst": "10kB", "peak": "20mbit"}}
+    lowered = lower(scenario(DUMBBELL | topology, [{"name": "one"}]), 1)
+    (police,) = lowered.plan["ingress"]
+    words = POLICE.replace("mtu 3028b", "mtu 3028b peakrate 20000000bit")
+    assert police["filters"] == [f"filter ingress protocol all prio 2 matchall action {words}"]
+    end = lowered.context["ends"][-1]
+    assert (end["rate_bps"], end["queue"]) == (9_000_000, "police burst 10000b at 20mbit")
+
+
 def test_a_policer_may_count_packets() -> None:
     topology = {"police": {"packets": "3/ms", "packet_burst": 20}}
     lowered = lower(scenario(DUMBBELL | topology, [{"name": "one"}]), 1)

@@ -69,6 +69,14 @@ def test_two_classes_that_share_a_link_are_fine() -> None:
             {"topology": 'police = { packets = "9/s", packet_burst = 9, rate = "9mbit" }'},
             "topology.police.rate: a policer counts bytes or packets, not both",
         ),
+        (
+            {"topology": 'police = { packets = "9/s", packet_burst = 9, peak = "9mbit" }'},
+            "topology.police.peak: a policer counts bytes or packets, not both",
+        ),
+        (
+            {"topology": 'police = { rate = "9mbit", burst = "10kB", peak = "9mbit" }'},
+            '"9mbit" is not more than the rate of "9mbit"',
+        ),
         ({"topology": 'police = { packets = "9/min", packet_burst = 9 }'}, "lets nothing pass"),
         (
             {"topology": 'police = { packets = "1/s", packet_burst = 300 }'},

@@ -45,7 +45,7 @@ DIRECTION: Document = {
     "loss": "7%", "drop": [7], "netem": "duplicate 7%", "reorder": True, "impair_at": "ingress",
     "serialise": False, "pause": True, "withdrawn": [["1s", "2s"]],
     "class": CLASS,
-    "scheduler": "hfsc", "police": {"rate": "7mbit", "burst": "30kB"},
+    "scheduler": "hfsc", "police": {"rate": "7mbit", "burst": "30kB", "peak": "9mbit"},
 }  # fmt: skip
 LINK: Document = DIRECTION | {"mtu": "1400B", "offload": True, "receive_offload": True, "shape_at": "sender"}
 TOPOLOGY: Document = LINK | {

@@ -75,12 +75,14 @@ class Queue:
 class Policer:
     """What exceeds `rate_bps` and a bucket of `burst` bytes is dropped at once.
 
-    Without a rate in bits it counts packets: `per_s` of them, and a bucket of `burst` packets.
+    Without a rate in bits it counts packets: `per_s` of them, and a bucket of `burst` packets. The bucket
+    passes at `peak_bps`; 0: at once.
     """
 
     rate_bps: int | None
     burst: int
     per_s: int = 0
+    peak_bps: int = 0
 
 
 @dataclass(frozen=True, slots=True)

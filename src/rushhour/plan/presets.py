@@ -253,6 +253,6 @@ def _policer(keys: DirectionKeys) -> Policer | None:
     if police is None:
         return None
     if police.rate is not None and police.burst is not None:
-        return Policer(police.rate.bps, police.burst.bytes)
+        return Policer(police.rate.bps, police.burst.bytes, peak_bps=police.peak.bps if police.peak else 0)
     per_s = round(police.packets.per_s) if police.packets else 0
     return Policer(None, police.packet_burst or 0, per_s)

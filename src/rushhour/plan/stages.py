@@ -32,6 +32,7 @@ from rushhour.plan.queues import (
     stated_limit,
     stated_rate,
 )
+from rushhour.quantities.units import Rate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -209,7 +210,9 @@ def _police(policer: Policer, link: Link) -> Stage:
     else:
         # The policer drops what is longer than its mtu, which tc rounds; by default 2 kB.
         words = f"police rate {policer.rate_bps}bit burst {policer.burst}b mtu {max(2048, 2 * link.frame)}b"
+        words += f" peakrate {policer.peak_bps}bit" if policer.peak_bps else ""
         shown = f"police burst {policer.burst}b"
+        shown += f" at {Rate(policer.peak_bps)}" if policer.peak_bps else ""
     line = f"ingress protocol all prio 2 matchall action {words} conform-exceed drop/continue"
     return Stage("police", (), (f"filter {line}",), policer.rate_bps, Limit(None, None), shown)
 

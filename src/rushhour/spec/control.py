@@ -108,6 +108,9 @@ class Police(Model):
 
     rate: Rate | None = Field(None, description="rate at which tokens come")
     burst: Size | None = Field(None, description="bucket: what passes at once after a pause")
+    peak: Rate | None = Field(
+        None, description="rate at which the bucket passes, packet by packet; default at once"
+    )
     packets: Frequency | None = Field(
         None,
         description="how many packets may pass, of whatever size, instead of `rate`; before Linux 5.13 all "

@@ -52,7 +52,8 @@ what no class names.
 """,
     ("link", "police"): """\
 At the ingress of the node that the packets reach (of a preset: with the data): a bottleneck without a queue,
-`police = { rate = "10mbit", burst = "50kB" }`, or one that counts packets,
+`police = { rate = "10mbit", burst = "50kB" }`; with `peak = "20mbit"` the bucket passes at that rate, and no
+bundle of segments that is longer than two frames. Or one that counts packets,
 `police = { packets = "1000/s", packet_burst = 50 }`.
 
 """,

@@ -48,12 +48,24 @@ def _check_police(police: Police, frame: int, here: Path) -> Iterator[Problem]:
         if value is not None:
             yield Problem((*here, key), "a policer counts bytes or packets, not both", "leave one out")
     yield from _check_packets(police, here)
+    yield from _check_peak(police, here)
     if police.rate is not None and police.rate.bps < 8:
         yield Problem((*here, "rate"), f'"{police.rate}" carries nothing', 'at least "8bit"')
     if police.burst is not None and police.burst.bytes < frame:
         message = f'"{police.burst}" is less than one frame of {frame} bytes'
         yield Problem((*here, "burst"), message, "nothing would pass")
     yield from _check_bucket(police.burst, police.rate, (*here, "burst"))
+
+
+def _check_peak(police: Police, here: Path) -> Iterator[Problem]:
+    """A peak is a rate of bytes above the policer's own."""
+    if police.peak is None:
+        return
+    if police.packets is not None:
+        yield Problem((*here, "peak"), "a policer counts bytes or packets, not both", "leave one out")
+    elif police.rate is not None and police.peak.bps <= police.rate.bps:
+        message = f'"{police.peak}" is not more than the rate of "{police.rate}"'
+        yield Problem((*here, "peak"), message, "the bucket would never be used")
 
 
 def _check_packets(police: Police, here: Path) -> Iterator[Problem]:
