@@ -88,21 +88,34 @@ async def _begin(made: list[KubeCluster], count: int, loop: Any, tell: Tell) -> 
     cluster = KubeCluster(n_workers=count, idle_timeout=idle_s, asynchronous=True, loop=loop, quiet=True)
     made.append(cluster)
     starting = asyncio.ensure_future(cluster)
-    told: set[str] = set()
-    made_there = False
     try:
-        while not (await asyncio.wait([starting], timeout=_LOOK_S))[0]:
-            there = await _is_there(cluster)
-            if made_there and not there:
-                raise FleetError(f"somebody took the cluster {cluster.name} away while it started")
-            made_there = there
-            for reason in await _waiting(cluster) - told:
-                told.add(reason)
-                tell(reason)
+        await _until(starting, cluster, tell)
     finally:
         starting.cancel()
     await starting
     return str(cluster.scheduler_address)
+
+
+async def _until(starting: asyncio.Future[Any], cluster: KubeCluster, tell: Tell) -> None:
+    """Wait for a cluster's start.
+
+    Raises:
+        FleetError: it is of no use.
+    """
+    told: set[str] = set()
+    taken = FleetError(f"somebody took the cluster {cluster.name} away while it started")
+    made_there = False
+    while not (await asyncio.wait([starting], timeout=_LOOK_S))[0]:
+        there = await _is_there(cluster)
+        if made_there and not there:
+            raise taken
+        made_there = there
+        for reason in await _waiting(cluster) - told:
+            told.add(reason)
+            tell(reason)
+    # The start, too, may be the first to miss it.
+    if (error := starting.exception()) is not None and made_there and not await _is_there(cluster):
+        raise taken from error
 
 
 async def _is_there(cluster: KubeCluster) -> bool:
