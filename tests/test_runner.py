@@ -243,7 +243,7 @@ def test_the_cache_replaces_and_forgets_nothing_else(scenario: Path, tmp_path: P
     found = kept.find("abc")
     assert found is not None
     Record.open(found).verify()
-    assert [path.name for path in found.parent.iterdir()] == ["abc"]
+    assert [path.name for path in found.parent.glob("[!.]*")] == ["abc"]
     assert kept.find("abd") is None
 
 
