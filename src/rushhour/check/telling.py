@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.packetdrill.comparing import WORDS
 from rushhour.packetdrill.telling import changed
+from rushhour.quantities.words import plural
 from rushhour.record.document import read
 from rushhour.record.verdict_file import ComparedCell
 from rushhour.report.verdict.departure import departs
@@ -62,7 +63,7 @@ def files(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for one in told[:_MOST_LINES]:
         yield f"{one['path']}: {_file(one)}"
     if (more := len(told) - _MOST_LINES) > 0:
-        yield f"and {count(more, 'more file')}"
+        yield f"and {plural(more, 'more file')}"
 
 
 def _file(one: Mapping[str, Any]) -> str:
@@ -90,7 +91,7 @@ def _has_same_text(one: Mapping[str, Any]) -> bool:
 def _function(name: str, cells: int | None) -> str:
     if cells is None:
         return name
-    return f"{name} (executed by {count(cells, 'cell') if cells else 'no cell'})"
+    return f"{name} (executed by {plural(cells, 'cell') if cells else 'no cell'})"
 
 
 def worst(document: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -198,7 +199,7 @@ def _with_sanitizers(said: str, watched: Mapping[str, Any]) -> str:
         "worse": f"with {names}: {_worst(watched)}.",
         "invalid": f"with {names} nothing can be judged: {_worst(watched)}.",
         "common": f"with {names} the base does the same: {_worst(watched)}.",
-    }.get(word, f"nothing found by {names} in {count(watched['cells'], 'cell')}.")
+    }.get(word, f"nothing found by {names} in {plural(watched['cells'], 'cell')}.")
     return f"{word.capitalize()}: {told}" if watched["decides"] else f"{said} {told[0].upper()}{told[1:]}"
 
 
@@ -227,12 +228,12 @@ def _sentence(found: Mapping[str, Any]) -> str:
         return f"Nothing here was exercised: {who} {_unexercised(found)}."
     if found["differ"] == 0:
         return _equal(found)
-    of = f"{found['differ']} of {count(found['cells'], 'cell')} differ{'s' * (found['differ'] == 1)}"
+    of = f"{found['differ']} of {plural(found['cells'], 'cell')} differ{'s' * (found['differ'] == 1)}"
     if verdict in ("same", "better"):
         matters = ", none in what matters" if verdict == "same" else ""
         return f"{verdict.capitalize()}: {of} from the base{matters}.{_idle(found.get('idle', 0))}"
     left = found["planned"] - found["cells"]
-    rest = f" {count(left, 'cell')} did not run any more." if left > 0 else ""
+    rest = f" {plural(left, 'cell')} did not run any more." if left > 0 else ""
     return f"{word(found).capitalize()}: {_worst(found)}; {of}.{rest}"
 
 
@@ -258,7 +259,7 @@ def _broken(found: Mapping[str, Any]) -> str:
 
 def _idle(cells: int) -> str:
     """Cells that did not have to run."""
-    return f" {count(cells, 'other cell')} cannot come to it." if cells else ""
+    return f" {plural(cells, 'other cell')} cannot come to it." if cells else ""
 
 
 def _equal(found: Mapping[str, Any]) -> str:
@@ -353,10 +354,6 @@ def _first_fault(text: str) -> str:
     causes += [line for line in lines if "undefined reference" in line or "No rule to make" in line]
     ends = [line for line in lines if not line.endswith(":")]
     return next(iter([*causes, *ends, *lines]), "no reason given")
-
-
-def count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def mail(document: Mapping[str, Any], who: str) -> str:

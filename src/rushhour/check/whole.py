@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rushhour.check.telling import RANK, count, word
+from rushhour.check.telling import RANK, word
+from rushhour.quantities.words import plural
 from rushhour.verdict.vocabulary import DEPARTS
 
 if TYPE_CHECKING:
@@ -39,5 +40,5 @@ def sentence(commits: Sequence[dict[str, Any]]) -> str:
     at = f"; the first that is: {worst['commit'][:12]} {worst['subject']}" if worst["exit"] else ""
     ends = _goes_back(commits[-1]) and commits[-1]["restores"]["base"]
     end = ". At its end the kernel is the base's" if ends else ""
-    said = f"{word(worst).capitalize()}: {count(len(commits), 'commit')}, {', '.join(counts)}{at}"
+    said = f"{word(worst).capitalize()}: {plural(len(commits), 'commit')}, {', '.join(counts)}{at}"
     return f"{said}{end}."

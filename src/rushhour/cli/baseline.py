@@ -159,7 +159,7 @@ def _tell(one: Baseline, *, as_json: bool) -> None:
         "baseline": f"{click.style(one.name, bold=True)} version {one.version}  {facts['reason']}".rstrip(),
         "kernel": f"{kernel.get('name')}  {kernel.get('release')}",
         "holds": f"{facts['runs']} runs: {plural(len(one.scenarios), 'scenario')}, {facts['cells']} cells, "
-        f"{len(facts['seeds'])} seed{'s' if len(facts['seeds']) != 1 else ''}; {holds}",
+        f"{plural(len(facts['seeds']), 'seed')}; {holds}",
         **({"doubtful": ", ".join(doubts)} if doubts else {}),
         "folder": f"{one.path} ({facts['bytes'] / 1e3:.0f} kB without records)",
     }

@@ -9,6 +9,7 @@ import click
 
 from rushhour.cli import SETTINGS
 from rushhour.cli.screen import echo, tell_json
+from rushhour.quantities.words import plural
 
 if TYPE_CHECKING:
     from rushhour.fleet.status import Host, Status
@@ -80,7 +81,7 @@ def up(
     made = start(chosen, load_inventory(hosts, fewest=1), asked, lambda text: echo(text, err=True))
     workers = sum(one.workers for one in made.members.values() if one.state == "up")
     aside = [one.name for one in made.members.values() if one.state != "up"]
-    echo(f"fleet {chosen}: {workers} worker{'s' * (workers != 1)}; use it with --on fleet:{chosen}")
+    echo(f"fleet {chosen}: {plural(workers, 'worker')}; use it with --on fleet:{chosen}")
     if aside:
         echo(f"not in it: {', '.join(aside)}; the same command tries them again", err=True)
     return 1 if aside else 0

@@ -11,6 +11,7 @@ import click
 
 from rushhour.cli import SETTINGS
 from rushhour.cli.screen import echo, tell_json
+from rushhour.quantities.words import plural, singular
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,7 +143,7 @@ def _describe(scenario: Scenario, cells: list[Cell], *, all_cells: bool) -> None
         echo("\n".join(head) + "\n")
     echo(planning.drawing(cells[0].scenario).rstrip() + "\n")
     runs = len(cells) * scenario.repeat
-    echo(f"{_count(len(cells), 'cell')}, {_count(runs, 'run')} of {scenario.span.ns / 1e9:g} s")
+    echo(f"{plural(len(cells), 'cell')}, {plural(runs, 'run')} of {scenario.span.ns / 1e9:g} s")
     if all_cells:
         for cell in cells:
             echo(f"{cell.index:>6}  {cell.label}")
@@ -155,8 +156,6 @@ def _judged(scenario: Scenario) -> None:
     """What a comparison of this scenario would say, and by which metrics."""
     if scenario.guards:
         echo(f"\nGuards: {_of_all_cells(' '.join(scenario.guards.split()), scenario)}")
-    from rushhour.quantities.words import singular
-
     judges: dict[str, str] = {}
     for judge in scenario.judge:
         least = f" from {singular(str(judge.minimum))} on" if judge.minimum is not None else ""
@@ -179,7 +178,7 @@ def _published(tables: Sequence[Published]) -> None:
     if tables:
         echo("\nPublished, to compare with:")
     for table in tables:
-        count = _count(len(table.values), "value")
+        count = plural(len(table.values), "value")
         echo(f"  {table.source}: {table.title}, {count}, as {table.metric}")
 
 
@@ -198,7 +197,3 @@ def _level(value: object) -> str:
     if not isinstance(value, dict):
         return str(value)
     return "{ " + ", ".join(f"{key} = {json.dumps(item)}" for key, item in value.items()) + " }"
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from rushhour.record import courses
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -26,9 +28,7 @@ def worst(record: Record, ways: Sequence[Sequence[int]], span: tuple[int, int]) 
 
 
 def _worst(end: End, span: tuple[int, int]) -> float:
-    course = end.over_time.get("loss", ())
-    before = [value for t_ns, value in course if t_ns <= span[0]][-1:]
-    return max([*before, *(value for t_ns, value in course if span[0] < t_ns < span[1])], default=0.0)
+    return courses.greatest(end, "loss", span) if end.over_time.get("loss") else 0.0
 
 
 def _kept(record: Record, end: End, span: tuple[int, int]) -> float:

@@ -119,13 +119,15 @@ def _timeouts(e: RecordedFlow) -> Shown:
     # Over a way that is dead for a while the timer expires, whatever a queue dropped before and after.
     dead, dead_back = e.worst_loss > BBR_LOSS, e.worst_ack_loss > BBR_LOSS
     by_queue = e.queue_drops > e.wire_loss * e.segments and not dead and not dead_back
-    where = f"; {percent(e.wire_loss)} of its packets were lost on the way" if e.wire_loss else ""
-    where = f"; the queue at {e.bottleneck} dropped {plural(e.queue_drops, 'packet')}" if by_queue else where
-    where = (
-        f"; {percent(e.ack_loss)} of its ACKs were lost on the way back" if dead_back and not dead else where
-    )
-    needless = not where and e.all_came and not (e.ack_loss or e.refused or e.damaged)
-    where = "; nothing was lost: the round trip had become longer than the timeout" if needless else where
+    where, needless = "", False
+    if dead_back and not dead:
+        where = f"; {percent(e.ack_loss)} of its ACKs were lost on the way back"
+    elif by_queue:
+        where = f"; the queue at {e.bottleneck} dropped {plural(e.queue_drops, 'packet')}"
+    elif e.wire_loss:
+        where = f"; {percent(e.wire_loss)} of its packets were lost on the way"
+    elif e.all_came and not (e.ack_loss or e.refused or e.damaged):
+        where, needless = "; nothing was lost: the round trip had become longer than the timeout", True
     words = {"held": part(e, "timeouts"), "count": str(e.timeouts), "where": where}
     return Shown(words, dropped=by_queue, needless=needless)
 

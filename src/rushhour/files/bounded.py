@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.errors import UsageError
 from rushhour.files import rooms
+from rushhour.files.size import alone
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,19 +84,8 @@ def _found(part: Path) -> list[tuple[float, int, Path]]:
     for entry in part.iterdir():
         if not entry.name.startswith("."):
             with suppress(OSError):
-                found.append((entry.stat().st_mtime, _own(entry), entry))
+                found.append((entry.stat().st_mtime, alone(entry), entry))
     return sorted(found)
-
-
-def _own(entry: Path) -> int:
-    """Bytes that would be free without the entry."""
-    total = 0
-    for place, _, names in os.walk(entry):
-        for name in names:
-            about = os.lstat(os.path.join(place, name))  # noqa: PTH118 - of very many
-            if about.st_nlink == 1:
-                total += 512 * about.st_blocks
-    return total
 
 
 def _remove(part: Path, found: list[tuple[float, int, Path]], enough: int | None = None) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -15,17 +18,25 @@ def on_disk(place: Path) -> int:
 
     What is not there, or goes meanwhile, takes nothing.
     """
-    total = _bytes(place)
-    for above, folders, names in os.walk(place):
-        for name in (*folders, *names):
-            total += _bytes(os.path.join(above, name))  # noqa: PTH118 - Path objects cost seconds
-    return total
-
-
-def _bytes(path: str | Path) -> int:
-    try:
-        about = os.lstat(path)
-    except OSError:
-        return 0
     # The links of a folder are the folders in it.
-    return 512 * about.st_blocks // (1 if stat.S_ISDIR(about.st_mode) else about.st_nlink)
+    return sum(
+        512 * one.st_blocks // (1 if stat.S_ISDIR(one.st_mode) else one.st_nlink) for one in _all(place)
+    )
+
+
+def alone(place: Path) -> int:
+    """Bytes that would be free without a folder: of its files that have no other name."""
+    files = (one for one in _all(place) if not stat.S_ISDIR(one.st_mode))
+    return sum(512 * one.st_blocks for one in files if one.st_nlink == 1)
+
+
+def _all(place: Path) -> Iterator[os.stat_result]:
+    """What the system says of a file, or of a folder and all in it."""
+    paths = (
+        os.path.join(above, name)  # noqa: PTH118 - Path objects cost seconds
+        for above, folders, names in os.walk(place)
+        for name in (*folders, *names)
+    )
+    for path in chain((os.fspath(place),), paths):
+        with suppress(OSError):
+            yield os.lstat(path)

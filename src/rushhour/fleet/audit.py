@@ -16,6 +16,7 @@ from rushhour.fleet import landing, packing
 from rushhour.fleet.members import Gave, Item, Landed, Member
 from rushhour.fleet.places import Places
 from rushhour.lab.base import Job
+from rushhour.quantities.words import plural
 from rushhour.record import kept
 from rushhour.record.context_file import ContextFile
 from rushhour.record.document import read
@@ -211,7 +212,7 @@ class Audits:
             then()
             return
         count = len(delivered)
-        self._fleet.tell(f"what it had made is made again: {count} run{'s' * (count > 1)}")
+        self._fleet.tell(f"what it had made is made again: {plural(count, 'run')}")
         waits = _Waits(count, then)
         for place in delivered:
             self._make_again(Path(place), waits)

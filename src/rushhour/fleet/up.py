@@ -27,6 +27,7 @@ from rushhour.lab import clock
 from rushhour.lab.host import ssh
 from rushhour.lab.host.place import Place
 from rushhour.lab.host.transport import give_up
+from rushhour.quantities.words import plural
 from rushhour.version import __version__
 
 if TYPE_CHECKING:
@@ -273,7 +274,7 @@ class _Raising:
             raise HostError(message, where=member.at, hint=hint, kind="version")
         self._up(replace(member, workers=answer["workers"], memory=memory, version=able["version"]), answer)
         lacks = f"; lacks {'; '.join(able['lacks'])}" if able["lacks"] else ""
-        self._tell(f"{member.name}: {answer['workers']} worker{'s' * (answer['workers'] != 1)}{lacks}")
+        self._tell(f"{member.name}: {plural(answer['workers'], 'worker')}{lacks}")
 
     def _start(self, member: Member, config: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
         """Have a member running: its environment first, if it has no Python of its own."""

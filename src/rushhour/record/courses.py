@@ -37,8 +37,7 @@ def values(course: Course, t_s: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def integral(course: Course, begin_ns: int, done_ns: int) -> float:
     """The sum of value · seconds over a span."""
-    inside = [t_ns for t_ns, _ in course if begin_ns < t_ns < done_ns]
-    edges = np.array([begin_ns, *inside, done_ns], np.float64) * 1e-9
+    edges = _edges_s((t_ns for t_ns, _ in course), begin_ns, done_ns)
     return float((values(course, edges[:-1]) * np.diff(edges)).sum())
 
 
@@ -64,6 +63,12 @@ def extent(end: End, name: str) -> tuple[float, ...]:
     """A setting's least and greatest value; once where it never changes."""
     known = [value for _, value in end.over_time.get(name, ())]
     return (min(known), max(known)) if known else (float(getattr(end, name) or 0),)
+
+
+def greatest(end: End, name: str, span: tuple[int, int]) -> float:
+    """The greatest value that a setting has within a span of ns."""
+    changes_ns = (t_ns for t_ns, _ in end.over_time.get(name, ()))
+    return float(setting(end, name, _edges_s(changes_ns, *span)[:-1]).max())
 
 
 def instants(ends: Iterable[End]) -> NDArray[np.float64]:
@@ -110,15 +115,14 @@ def least_bps(flow: Flow, ends: Mapping[int, End], t_s: NDArray[np.float64]) -> 
 def _least_from(flow: Flow, ends: Mapping[int, End], begin: float, done: float) -> Steps | None:
     """What the path allows between instants in ns: edges in s [n + 1], bit/s between them [n]."""
     varying = [end for end, _ in _limiting(flow, ends) if "rate_bps" in end.over_time]
-    edges = _edges_s(varying, begin, done)
+    edges = _edges_s(instants(varying), begin, done)
     least = least_bps(flow, ends, edges[:-1])
     return None if least is None else (edges, least)
 
 
-def _edges_s(varying: Iterable[End], begin: float, done: float) -> NDArray[np.float64]:
-    """Both instants, and those between them at which a setting of these ends changes; given in ns, in s."""
-    inside = [t_ns for t_ns in instants(varying).tolist() if begin < t_ns < done]
-    return np.array([begin, *inside, done], np.float64) * 1e-9
+def _edges_s(changes_ns: Iterable[float], begin: float, done: float) -> NDArray[np.float64]:
+    """Both instants, and those of the changes that lie between them; given in ns, in s."""
+    return np.array([begin, *(t_ns for t_ns in changes_ns if begin < t_ns < done), done], np.float64) * 1e-9
 
 
 def _mean(edges: NDArray[np.float64], held: NDArray[np.float64]) -> float:
@@ -183,7 +187,7 @@ def mean_base_rtt_ns(flow: Flow, ends: Mapping[int, End]) -> float | None:
     varying = [end for end in (ends.get(number) for number in flow.path) if end is not None and end.over_time]
     if span is None or not varying or flow.base_rtt_ns is None:
         return flow.base_rtt_ns
-    edges = _edges_s(varying, *span)
+    edges = _edges_s(instants(varying), *span)
     found = base_rtt_ns(flow, ends, edges[:-1])
     return None if found is None else _mean(edges, found)
 

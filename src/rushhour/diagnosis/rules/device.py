@@ -19,6 +19,7 @@ from rushhour.causes.thresholds import (
 from rushhour.diagnosis.case import ENDS
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
+from rushhour.quantities.words import plural
 from rushhour.tc.kinds import DEVICE_LENGTH
 
 if TYPE_CHECKING:
@@ -250,7 +251,7 @@ def small_queue(case: Case) -> Iterator[Finding]:
                 "transmit-queue-too-short",
                 dev=dev,
                 host=common.name(case, end),
-                length=f"{length} packet{'' if length == 1 else 's'}",
+                length=plural(length, "packet"),
             ),
             end,
             evidence=(

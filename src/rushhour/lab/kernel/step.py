@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rushhour.quantities.words import plural
+
 
 @dataclass(frozen=True)
 class Step:
@@ -22,4 +24,4 @@ class Step:
 
 def objects(count: int) -> str:
     """How many, in words."""
-    return f"{count} object{'' if count == 1 else 's'}"
+    return plural(count, "object")
