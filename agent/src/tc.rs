@@ -24,7 +24,7 @@ pub mod words;
 use crate::error::{Error, Result};
 use crate::kernel::netlink::{Attributes, Message, Refusal, Socket, CREATE, EXCL, REPLACE};
 pub use by_hand::command;
-pub use change::change;
+pub use change::{carry_out, change};
 use kinds::{gred, netem, Encoder, Hook, Kind};
 pub use lacking::{lacking, lacks_action, lacks_filter};
 pub use late::ACTIONS;
@@ -35,8 +35,13 @@ pub(crate) const TC_H_ROOT: u32 = 0xffff_ffff;
 const TC_H_INGRESS: u32 = 0xffff_fff1;
 pub(crate) const TC_H_CLSACT_INGRESS: u32 = 0xffff_fff2;
 pub(crate) const TC_H_CLSACT_EGRESS: u32 = 0xffff_fff3;
+/// Bytes of `struct tcmsg`.
+const TCMSG: usize = 20;
 pub(crate) const TCA_KIND: u16 = 1;
 pub(crate) const TCA_OPTIONS: u16 = 2;
+/// Inside one action.
+pub(crate) const TCA_ACT_KIND: u16 = 1;
+pub(crate) const TCA_ACT_OPTIONS: u16 = 2;
 const TCA_STAB: u16 = 8;
 const NESTED: u16 = 0x8000;
 /// First word of a line of a qdisc that is there already: it is to become what the line says.
@@ -279,6 +284,20 @@ pub(crate) fn tcmsg(what: String, kind: u16, device: &Device, place: &Place, inf
     Message::new(what, kind, CREATE | EXCL, &header)
 }
 
+/// A request for what there is of a device, or, of filters, of what hangs at one place of it. Where `ifindex` is zero:
+/// of all devices.
+pub(crate) fn list(what: impl Into<String>, kind: u16, ifindex: u32, parent: u32) -> Message {
+    let device = Device { name: "", ifindex };
+    let mut message = tcmsg(what.into(), kind, &device, &Place { parent, handle: 0 }, 0);
+    message.flags = 0;
+    message
+}
+
+/// The attributes in a message of the kernel about a qdisc, a class or a filter.
+pub(crate) fn told(payload: &[u8]) -> Option<&[u8]> {
+    payload.get(TCMSG..)
+}
+
 /// Carries out orders, and makes sure that the kernel has what it took. `socket` is open in the device's node; `within` runs work inside that node.
 pub fn apply(
     orders: &[Order],
@@ -296,7 +315,11 @@ pub fn apply(
         }
     }
     flush(socket, &mut batch)?;
-    late::check(orders, socket)
+    let native = orders.iter().filter_map(|order| match order {
+        Order::Native { message, .. } => Some(message),
+        Order::Outside { .. } => None,
+    });
+    late::check(native, socket)
 }
 
 fn flush(socket: &mut Socket, batch: &mut Vec<(&str, &str, &Message)>) -> Result<()> {

@@ -5,15 +5,19 @@ from __future__ import annotations
 import re
 import shlex
 import tomllib
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from guests import shell
 
+from rushhour.errors import UnsupportedError
 from rushhour.lab import kernel as kernels
 
 if TYPE_CHECKING:
+    from experiments import Experiment
+
     from rushhour.lab.kernel import Kernel
 
 pytestmark = pytest.mark.virtual
@@ -94,3 +98,16 @@ def test_an_option_that_an_older_kernel_takes_and_leaves_out_is_said(
     said = shell(tmp_path, f"{DEVICES}\n{commands}", ("ip",), image)
     assert ("this kernel has no weights in fq" in said) == lacks
     assert said.count("done") == 2 - lacks
+
+
+def test_so_is_one_that_comes_while_packets_pass(experiment: Experiment, kernel: Kernel) -> None:
+    scenario = """
+    duration = "300ms"
+    topology = {{ preset = "dumbbell", rate = "20mbit", rtt = "10ms", queue = "fq then at 100ms fq {}" }}
+    [[flow]]
+    cc = "cubic"
+    """
+    lacks = pytest.raises(UnsupportedError, match="no weights in fq")
+    with lacks if kernel.name == "debian-6.1" else nullcontext():
+        experiment(scenario.format("weights 32768 16384 16384"))
+    experiment(scenario.format("limit 50"))

@@ -63,6 +63,12 @@ impl Message {
         Self { what: what.into(), kind, flags, body }
     }
 
+    /// Its type.
+    #[must_use]
+    pub const fn kind(&self) -> u16 {
+        self.kind
+    }
+
     /// The same request of another type.
     #[must_use]
     pub fn of_kind(self, kind: u16) -> Self {

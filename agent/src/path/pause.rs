@@ -17,11 +17,8 @@ use crate::kernel::netns::Nodes;
 use crate::path::{self, Topology};
 use crate::plan::{Plan, Watched};
 use crate::record::table::TableWriter;
-use crate::tc::{self, Device, Row};
+use crate::tc::{self, Device, Row, TC_H_ROOT};
 
-/// `struct tcmsg`, asking for every device.
-const TCMSG: usize = 20;
-const ROOT: u32 = u32::MAX;
 const COLUMNS: [(&str, &str); 3] = [("t_ns", "<i8"), ("end", "<u4"), ("stopped", "<u4")];
 const STRIDE: usize = 8 + 4 + 4;
 
@@ -155,11 +152,11 @@ impl Pauses {
 
     /// Packets and bytes that wait at each watched end.
     fn queues(&mut self) -> Result<HashMap<u32, (u32, u32)>> {
-        let message = Message::new("list qdiscs", libc::RTM_GETQDISC, 0, &[0; TCMSG]);
+        let message = tc::list("list qdiscs", libc::RTM_GETQDISC, 0, 0);
         let mut found = HashMap::new();
         for (socket, ends) in &mut self.look {
             socket.dump(&message, |payload| {
-                let Some(row) = Row::parse(payload).filter(|row| row.parent == ROOT) else { return };
+                let Some(row) = Row::parse(payload).filter(|row| row.parent == TC_H_ROOT) else { return };
                 if let Some(end) = ends.get(&row.ifindex) {
                     found.insert(*end, (row.qlen, row.backlog));
                 }

@@ -9,9 +9,7 @@ use crate::kernel::netns::Nodes;
 use crate::path::Topology;
 use crate::plan::Plan;
 use crate::record::table::TableWriter;
-use crate::tc::Row;
-
-const TCMSG: usize = 20;
+use crate::tc::{self, Row};
 
 /// What is asked for each end with classes, through a socket in its node.
 #[derive(Debug)]
@@ -28,9 +26,7 @@ impl Classes {
             if !end.filters.iter().any(|line| line.starts_with("filter parent")) {
                 continue;
             }
-            let mut header = [0; TCMSG];
-            header[4..8].copy_from_slice(&topology.ends()[index].ifindex.to_ne_bytes());
-            let message = Message::new("list classes", libc::RTM_GETTCLASS, 0, &header);
+            let message = tc::list("list classes", libc::RTM_GETTCLASS, topology.ends()[index].ifindex, 0);
             ends.push((index as u32, Socket::for_dumps_in(nodes, &end.node, libc::NETLINK_ROUTE)?, message));
         }
         if ends.is_empty() {

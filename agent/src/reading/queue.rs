@@ -12,13 +12,11 @@ use crate::kernel::netns::Nodes;
 use crate::path::Topology;
 use crate::plan::Plan;
 use crate::record::table::TableWriter;
-use crate::tc::Row;
+use crate::tc::{self, Row};
 
 const KIND: usize = 16;
 const XSTATS: usize = 128;
 const STRIDE: usize = 8 + 4 + 4 + 4 + 8 + 8 + 5 * 4 + KIND + 4 + XSTATS;
-/// `struct tcmsg`, asking for every device.
-const TCMSG: usize = 20;
 
 #[derive(Debug)]
 pub struct Queues {
@@ -47,7 +45,7 @@ impl Queues {
         };
         let mut queues = Self {
             sockets: sockets(topology, nodes, wanted)?,
-            message: Message::new("list qdiscs", libc::RTM_GETQDISC, 0, &[0; TCMSG]),
+            message: tc::list("list qdiscs", libc::RTM_GETQDISC, 0, 0),
             table: table(raw, "qdisc")?,
             before: BTreeMap::new(),
         };

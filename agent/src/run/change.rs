@@ -116,7 +116,7 @@ impl Due {
     fn carry_out(&self, sockets: &mut HashMap<String, Socket>, start_ns: i64) -> Result<()> {
         match &self.work {
             Work::Lines(node, messages) => match sockets.get_mut(node) {
-                Some(socket) => Ok(socket.batch(messages)?),
+                Some(socket) => tc::carry_out(messages, socket),
                 None => Err(Error::new("plan", format!("node {node:?} is not in the plan"))),
             },
             Work::Wire(element, wire) => element.change(wire, start_ns),

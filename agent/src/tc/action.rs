@@ -5,7 +5,7 @@
 
 use super::control::{self, begins, ACTIONS, CONTROLS, PIPE};
 use super::words::Words;
-use super::{handle, police, NESTED};
+use super::{handle, police, NESTED, TCA_ACT_KIND, TCA_ACT_OPTIONS};
 use crate::error::Result;
 use crate::kernel::netlink::Attributes;
 
@@ -22,8 +22,6 @@ const STOLEN: u32 = 4;
 /// `TCA_ACT_MAX_PRIO`: longest row.
 const MOST: u16 = 32;
 
-const ACT_KIND: u16 = 1;
-const ACT_OPTIONS: u16 = 2;
 /// Of all kinds but `police`: a structure that begins with `tc_gen`.
 const PARMS: u16 = 2;
 const GACT_PROB: u16 = 3;
@@ -83,7 +81,7 @@ pub fn row(words: &mut Words, follow: &[&str]) -> Result<Attributes> {
         let before = words.begin(name, takes);
         let options = one(words, name)?;
         actions.nest(order, |action| {
-            action.text(ACT_KIND, name).put(ACT_OPTIONS | NESTED, options.bytes());
+            action.text(TCA_ACT_KIND, name).put(TCA_ACT_OPTIONS | NESTED, options.bytes());
         });
         match words.peek() {
             Some(word) if word == "action" || begins(word) => words.begin(before.0, before.1),

@@ -1,8 +1,8 @@
 //! Lines of what is there already, while packets pass: what it is to become, or that it goes.
 
-use super::{handle, parse, tcmsg, Device, Order, Place};
+use super::{handle, late, parse, tcmsg, Device, Order, Place};
 use crate::error::{Error, Result};
-use crate::kernel::netlink::Message;
+use crate::kernel::netlink::{Message, Socket};
 
 /// A line of a qdisc or class that is there already, as what it is to become; after `delete` a class, or all filters of a
 /// priority, that go.
@@ -23,6 +23,15 @@ pub fn change(line: &str, device: &Device) -> Result<Message> {
                 .hint("Rates are changed at tbf and htb."))
         }
     }
+}
+
+/// Sends what [`change`] gave, and makes sure that the kernel has what it took.
+///
+/// # Errors
+/// The kernel refuses it, or leaves an option out that it does not know.
+pub fn carry_out(messages: &[Message], socket: &mut Socket) -> Result<()> {
+    socket.batch(messages)?;
+    late::check(messages, socket)
 }
 
 fn delete(line: &str, device: &Device) -> Result<Message> {

@@ -1,16 +1,13 @@
 //! Options that came later than their kind: an older kernel takes them without a word and leaves them out. So what it
 //! has is read back.
 
-use super::Order;
+use super::{list, told, TCA_ACT_KIND, TCA_ACT_OPTIONS};
 use crate::error::{Error, Result, UNSUPPORTED};
-use crate::kernel::netlink::{attribute, attributes, Message, Socket};
+use crate::kernel::netlink::{attribute, attributes, u32_at, Message, Socket};
 
-const TCMSG: usize = 20;
 /// Of `struct tcmsg`.
-const IFINDEX: std::ops::Range<usize> = 4..8;
-const PARENT: std::ops::Range<usize> = 12..16;
-const ACT_KIND: u16 = 1;
-const ACT_OPTIONS: u16 = 2;
+const IFINDEX: usize = 4;
+const PARENT: usize = 12;
 const U32_POLICE: u16 = 6;
 
 /// The attribute that holds a filter's actions, by its kind (`include/uapi/linux/pkt_cls.h`).
@@ -47,14 +44,13 @@ const LATE: [Late; 5] = [
 ///
 /// # Errors
 /// It has no such option.
-pub fn check(orders: &[Order], socket: &mut Socket) -> Result<()> {
-    for order in orders {
-        let Order::Native { line, message, .. } = order else { continue };
-        let asked = within(message.body.bytes());
+pub fn check<'a>(messages: impl IntoIterator<Item = &'a Message>, socket: &mut Socket) -> Result<()> {
+    for message in messages {
+        let asked = asked(message);
         if asked.is_empty() {
             continue;
         }
-        let found = found(line.starts_with("filter "), message.body.bytes(), socket)?;
+        let found = found(message, socket)?;
         if let Some(late) = asked.iter().find(|late| !found.contains(late)) {
             return Err(lacking(late));
         }
@@ -67,19 +63,25 @@ fn lacking(late: &Late) -> Error {
         .hint(format!("Linux has it since {}; this one takes the words and leaves them out.", late.since))
 }
 
+/// What a message asks for; a message about routes asks for none of it.
+fn asked(message: &Message) -> Vec<&'static Late> {
+    match message.kind() {
+        libc::RTM_NEWQDISC | libc::RTM_NEWTFILTER => within(message.body.bytes()),
+        _ => Vec::new(),
+    }
+}
+
 /// What the kernel tells of all qdiscs of the device, or of all filters at the same place.
-fn found(is_filter: bool, asked: &[u8], socket: &mut Socket) -> Result<Vec<&'static Late>> {
-    let mut header = [0; TCMSG];
-    let kind = if is_filter {
-        header[IFINDEX].copy_from_slice(&asked[IFINDEX]);
-        header[PARENT].copy_from_slice(&asked[PARENT]);
-        libc::RTM_GETTFILTER
-    } else {
-        libc::RTM_GETQDISC
+fn found(asked: &Message, socket: &mut Socket) -> Result<Vec<&'static Late>> {
+    let of = |payload: &[u8], field| u32_at(payload, field).unwrap_or_default();
+    let device = of(asked.body.bytes(), IFINDEX);
+    let order = match asked.kind() {
+        libc::RTM_NEWTFILTER => (libc::RTM_GETTFILTER, device, of(asked.body.bytes(), PARENT)),
+        _ => (libc::RTM_GETQDISC, 0, 0),
     };
     let mut found = Vec::new();
-    socket.dump(&Message::new("read back what was set", kind, 0, &header), |payload| {
-        if payload.get(IFINDEX) == asked.get(IFINDEX) {
+    socket.dump(&list("read back what was set", order.0, order.1, order.2), |payload| {
+        if of(payload, IFINDEX) == device {
             found.extend(within(payload));
         }
     })?;
@@ -88,7 +90,7 @@ fn found(is_filter: bool, asked: &[u8], socket: &mut Socket) -> Result<Vec<&'sta
 
 /// The late options in a message about a qdisc or a filter.
 fn within(payload: &[u8]) -> Vec<&'static Late> {
-    let bytes = payload.get(TCMSG..).unwrap_or_default();
+    let bytes = told(payload).unwrap_or_default();
     let options = attribute(bytes, super::TCA_OPTIONS).unwrap_or_default();
     let Some(kind) = attribute(bytes, super::TCA_KIND).map(name) else { return Vec::new() };
     let mut found = of(kind, options);
@@ -98,8 +100,8 @@ fn within(payload: &[u8]) -> Vec<&'static Late> {
     let holder = ACTIONS.iter().find(|(known, _)| known.as_bytes() == kind).map(|(_, holder)| *holder);
     let actions = holder.and_then(|holder| attribute(options, holder)).unwrap_or_default();
     for (_, action) in attributes(actions) {
-        let kind = attribute(action, ACT_KIND).map(name).unwrap_or_default();
-        found.extend(of(kind, attribute(action, ACT_OPTIONS).unwrap_or_default()));
+        let kind = attribute(action, TCA_ACT_KIND).map(name).unwrap_or_default();
+        found.extend(of(kind, attribute(action, TCA_ACT_OPTIONS).unwrap_or_default()));
     }
     found
 }
@@ -118,13 +120,11 @@ fn name(text: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tc::{parse, Device};
+    use crate::tc::{parse, Device, Order};
 
-    fn asked(line: &str) -> Vec<&'static str> {
+    fn words(line: &str) -> Vec<&'static str> {
         match parse(line, &Device { name: "eth0", ifindex: 3 }).expect("a line of ours") {
-            Order::Native { message, .. } => {
-                within(message.body.bytes()).iter().map(|late| late.what).collect()
-            }
+            Order::Native { message, .. } => asked(&message).iter().map(|late| late.what).collect(),
             Order::Outside { .. } => panic!("{line} is ours"),
         }
     }
@@ -149,7 +149,7 @@ mod tests {
             ),
             ("filter ingress u32 match u8 0 0 at 0 police pkts_rate 250 pkts_burst 20 drop", &[police]),
         ] {
-            assert_eq!(asked(line), wanted, "{line}");
+            assert_eq!(words(line), wanted, "{line}");
         }
     }
 

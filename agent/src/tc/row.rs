@@ -1,11 +1,9 @@
 //! What the kernel tells about its qdiscs.
 
+use super::{list, told, TCA_KIND, TCA_OPTIONS};
 use crate::error::Result;
-use crate::kernel::netlink::{attribute, u32_at, u64_at, Message, Socket};
+use crate::kernel::netlink::{attribute, u32_at, u64_at, Socket};
 
-const TCMSG: usize = 20;
-const TCA_KIND: u16 = 1;
-const TCA_OPTIONS: u16 = 2;
 const TCA_XSTATS: u16 = 4;
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_BASIC: u16 = 1;
@@ -37,7 +35,7 @@ impl<'a> Row<'a> {
     /// Reads the payload of an `RTM_NEWQDISC` (or `RTM_NEWTCLASS`) message; `None` when it is torn.
     #[must_use]
     pub fn parse(payload: &'a [u8]) -> Option<Self> {
-        let attributes = payload.get(TCMSG..)?;
+        let attributes = told(payload)?;
         let kind = attribute(attributes, TCA_KIND)?;
         let stats = attribute(attributes, TCA_STATS2).unwrap_or_default();
         let basic = attribute(stats, TCA_STATS_BASIC).unwrap_or_default();
@@ -64,8 +62,7 @@ impl<'a> Row<'a> {
 
 /// Visits every qdisc of the socket's namespace.
 pub fn dump(socket: &mut Socket, mut visit: impl FnMut(&Row)) -> Result<()> {
-    let order = Message::new("list qdiscs", libc::RTM_GETQDISC, 0, &[0; TCMSG]);
-    socket.dump(&order, |payload| {
+    socket.dump(&list("list qdiscs", libc::RTM_GETQDISC, 0, 0), |payload| {
         if let Some(row) = Row::parse(payload) {
             visit(&row);
         }
@@ -112,6 +109,6 @@ mod tests {
                 assert_eq!(row.kind, "tbf");
             }
         }
-        assert_eq!(Row::parse(&bytes[..TCMSG]), None);
+        assert_eq!(Row::parse(&bytes[..super::super::TCMSG]), None);
     }
 }

@@ -12,7 +12,6 @@ use crate::kernel::netlink::{Message, Socket, CREATE, REPLACE};
 use crate::tc::kinds::Kind;
 use crate::tc::{self, Device, Order, Place, TCA_KIND, TCA_OPTIONS, TC_H_ROOT};
 
-const TCMSG: usize = 20;
 const TC_H_INGRESS: u32 = 0xffff_fff1;
 
 pub(super) struct Queue {
@@ -95,11 +94,9 @@ impl Queue {
 
     /// Whether filters hang on the root.
     fn has_more(&self, socket: &mut Socket, ifindex: u32, handle: u32) -> bool {
-        let mut header = vec![0; TCMSG];
-        header[4..8].copy_from_slice(&ifindex.to_ne_bytes());
-        header[12..16].copy_from_slice(&handle.to_ne_bytes());
         let mut filters = false;
-        let order = Message::new(format!("list filters of {}", self.dev), libc::RTM_GETTFILTER, 0, &header);
+        let what = format!("list filters of {}", self.dev);
+        let order = tc::list(what, libc::RTM_GETTFILTER, ifindex, handle);
         // A discipline that takes no filters answers with an error.
         let _ = socket.dump(&order, |_| filters = true);
         filters

@@ -4,52 +4,41 @@ use serde_json::{json, Value};
 
 use super::{links, options, string};
 use crate::error::Result;
-use crate::kernel::netlink::{attribute, attributes, u32_at, Message, Socket};
-use crate::tc::{Row, ACTIONS};
+use crate::kernel::netlink::{attribute, attributes, u32_at, Socket};
+use crate::tc::{
+    list, told, Row, ACTIONS, TCA_ACT_KIND, TCA_ACT_OPTIONS, TCA_KIND, TCA_OPTIONS, TC_H_CLSACT_EGRESS,
+    TC_H_CLSACT_INGRESS, TC_H_ROOT,
+};
 
-/// `struct tcmsg`.
-const TCMSG: usize = 20;
-const TCA_KIND: u16 = 1;
-const TCA_OPTIONS: u16 = 2;
-const TCA_ACT_KIND: u16 = 1;
-const TCA_ACT_OPTIONS: u16 = 2;
-const HOOKS: [(u32, &str); 2] = [(0xffff_fff2, "ingress"), (0xffff_fff3, "egress")];
-const ROOT: u32 = 0xffff_ffff;
+const HOOKS: [(u32, &str); 2] = [(TC_H_CLSACT_INGRESS, "ingress"), (TC_H_CLSACT_EGRESS, "egress")];
 
 /// All qdiscs, classes and filters of a device.
 pub fn of(dev: &str) -> Result<Value> {
     let index = links::index(dev)?;
     let mut socket = Socket::route()?;
     let mut qdiscs = Vec::new();
-    socket.dump(&question("list qdiscs", libc::RTM_GETQDISC, index, 0), |payload| {
+    socket.dump(&list("list qdiscs", libc::RTM_GETQDISC, index, 0), |payload| {
         qdiscs.extend(Row::parse(payload).filter(|row| row.ifindex == index).map(|row| tell(&row)));
     })?;
     let mut classes = Vec::new();
-    socket.dump(&question("list classes", libc::RTM_GETTCLASS, index, 0), |payload| {
+    socket.dump(&list("list classes", libc::RTM_GETTCLASS, index, 0), |payload| {
         let row = Row::parse(payload).filter(|row| row.ifindex == index && row.kind == "htb");
         classes.extend(row.map(|row| class(&row)));
     })?;
     let mut filters = Vec::new();
     let roots = [(0, "root")];
     for (parent, hook) in HOOKS.iter().chain(&roots) {
-        let order = question("list filters", libc::RTM_GETTFILTER, index, *parent);
+        let order = list("list filters", libc::RTM_GETTFILTER, index, *parent);
         // A device without clsact has no such hooks: that is an answer, too.
         let _ = socket.dump(&order, |payload| filters.extend(filter(payload, hook)));
     }
     Ok(json!({"qdiscs": qdiscs, "classes": classes, "filters": filters}))
 }
 
-fn question(what: &str, kind: u16, index: u32, parent: u32) -> Message {
-    let mut header = [0; TCMSG];
-    header[4..8].copy_from_slice(&index.to_ne_bytes());
-    header[12..16].copy_from_slice(&parent.to_ne_bytes());
-    Message::new(what, kind, 0, &header)
-}
-
 /// `1:10`, or `root`, as tc writes it.
 fn handle(number: u32) -> String {
     match (number >> 16, number & 0xffff) {
-        _ if number == ROOT => "root".to_owned(),
+        _ if number == TC_H_ROOT => "root".to_owned(),
         (major, 0) => format!("{major:x}:"),
         (major, minor) => format!("{major:x}:{minor:x}"),
     }
@@ -83,7 +72,7 @@ fn class(row: &Row) -> Value {
 }
 
 fn filter(payload: &[u8], hook: &str) -> Option<Value> {
-    let bytes = payload.get(TCMSG..)?;
+    let bytes = told(payload)?;
     let kind = attribute(bytes, TCA_KIND).map(string)?;
     let options = attribute(bytes, TCA_OPTIONS)?;
     let actions = ACTIONS.iter().find(|(known, _)| *known == kind).map(|(_, actions)| *actions);
@@ -103,7 +92,6 @@ fn action(bytes: &[u8]) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::netlink::Attributes;
 
     #[test]
     fn the_loopback_device_has_a_queue_that_is_none() {
@@ -116,8 +104,8 @@ mod tests {
     fn a_policer_is_found_in_its_filter() {
         let mut police = [0_u8; 52];
         police[28..32].copy_from_slice(&1_250_000_u32.to_ne_bytes());
-        let mut body = Attributes::new();
-        body.raw(&[0; TCMSG]).text(TCA_KIND, "u32").nest(TCA_OPTIONS, |options| {
+        let mut body = list("a filter", libc::RTM_NEWTFILTER, 0, 0).body;
+        body.text(TCA_KIND, "u32").nest(TCA_OPTIONS, |options| {
             options.nest(7, |actions| {
                 actions.nest(1, |action| {
                     action.text(TCA_ACT_KIND, "police").nest(TCA_ACT_OPTIONS, |inner| {
@@ -133,6 +121,6 @@ mod tests {
 
     #[test]
     fn handles_are_written_as_tc_does() {
-        assert_eq!([ROOT, 0x1_0000, 0x1_0010, 0].map(handle), ["root", "1:", "1:10", "0:"]);
+        assert_eq!([TC_H_ROOT, 0x1_0000, 0x1_0010, 0].map(handle), ["root", "1:", "1:10", "0:"]);
     }
 }
