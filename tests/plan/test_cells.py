@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from networks import DUMBBELL, scenario
 
+from rushhour.coverage.index import CellRef
 from rushhour.plan import derive_seed, expand, lower
 from rushhour.spec import scenario_of
 
@@ -29,6 +30,21 @@ def test_a_cells_scenario_has_its_factors_applied_and_nothing_left_to_vary() -> 
     assert [flow["cc"] for flow in plan["flows"]] == ["reno", "reno"]
     assert plan["sample_ns"] == 2_000_000
     assert "rate 2000000bit" in plan["links"][1]["ends"][0]["qdiscs"][0]
+
+
+def test_a_cells_name_has_its_values_as_a_scenario_has_them() -> None:
+    """They were printed as Python has them: `True`, `{'rate': '10mbit'}`, `['20ms']`."""
+    sweep = {
+        "ecn": [True],
+        "topology.police": [{"rate": "10mbit", "burst": "20kB"}],
+        "topology.drop": [[], [7]],
+    }
+    flows = [{"kind": "tcp"}]
+    assert [cell.label for cell in expand(scenario(DUMBBELL, flows, sweep=sweep))] == [
+        f'ecn=true, topology.police={{ rate = "10mbit", burst = "20kB" }}, topology.drop={lost}'
+        for lost in ("[]", "[7]")
+    ]
+    assert CellRef("x", 0, {"ecn": False, "drop": ["a"]}, 0).label == 'x ecn=false, drop=["a"]'
 
 
 @given(

@@ -90,7 +90,7 @@ def test_a_quick_look_forgets_only_what_is_left_out_of_values_that_are_gone() ->
 @pytest.mark.parametrize(
     ("skip", "message"),
     [
-        ("{cc = 'remo'}", "'remo' is no value of \"cc\"; there are: cubic, reno"),
+        ("{cc = 'remo'}", '"remo" is no value of "cc"; there are: cubic, reno'),
         ("{queue = 'fifo'}", '"queue" is no factor of the sweep; there are: cc, topology.rtt'),
         ("{}", "names no factor"),
         ("{cc = []}", "is no value"),

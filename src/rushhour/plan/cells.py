@@ -13,7 +13,7 @@ from rushhour import spec
 from rushhour.errors import Fault, ScenarioError
 from rushhour.quantities.factors import matches
 from rushhour.spec.sweep import SKIP
-from rushhour.spec.toml import inline
+from rushhour.spec.toml import inline, plain_word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +35,8 @@ class Cell:
     label: str
     """The factors in one line: `cc=reno, topology.rtt=10ms`; empty where nothing varies.
 
-    A label speaks for the factors that vary with it.
+    Values are as `--set` takes them: `ecn=true, topology.police={ rate = "2mbit" }`. A label speaks for the
+    factors that vary with it.
     """
 
 
@@ -86,7 +87,7 @@ def label_of(factors: Mapping[str, object], sweep: Sweep) -> str:
 
 
 def _label(values: Mapping[str, object]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in values.items())
+    return ", ".join(f"{key}={plain_word(value)}" for key, value in values.items())
 
 
 def derive_seed(base: int, repetition: int) -> int:

@@ -25,7 +25,7 @@ from pydantic_core import PydanticCustomError
 
 from rushhour.quantities.factors import matches
 from rushhour.spec.model import NAME, flatten
-from rushhour.spec.toml import value_word
+from rushhour.spec.toml import inline, plain_word, value_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -169,8 +169,8 @@ def _check_skip(skip: list[dict[str, Any]], values: dict[str, list[Any]]) -> Non
                 if not any(matches({key: [choice]}, {key: value}) for value in values[key])
             ]
             if unknown or not choices:
-                shown = ", ".join(map(repr, unknown)) or "[]"
-                known = ", ".join(map(str, values[key][:40]))
+                shown = ", ".join(map(inline, unknown)) or "[]"
+                known = ", ".join(map(plain_word, values[key][:40]))
                 _refuse(SKIP, f'{shown} is no value of "{key}"; there are: {known}')
 
 

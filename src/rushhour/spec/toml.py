@@ -81,6 +81,11 @@ def _long(text: str) -> str:
     return '"""\n' + "\n".join(_text(line)[1:-1] for line in text.split("\n")) + '"""'
 
 
+def plain_word(value: object) -> str:
+    """A value in the name of a cell: a text as it is, all else as TOML has it."""
+    return value if isinstance(value, str) else inline(value)
+
+
 def value_word(value: object) -> str:
     """A value as `--set` reads it: a text without quotes where it cannot be taken for something else."""
     if not isinstance(value, str):

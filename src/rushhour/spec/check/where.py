@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rushhour.quantities.factors import matches
 from rushhour.spec.check.problem import Problem
 from rushhour.spec.keys import nearest
+from rushhour.spec.toml import inline, plain_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,5 +25,5 @@ def check_where(where: Mapping[str, Any], values: Mapping[str, Sequence[Any]]) -
             yield Problem(path, "is an empty list: no cell is left", "name a value, or leave it out")
         for value in choices:
             if not any(matches({key: value}, {key: level}) for level in values[key]):
-                near = nearest(str(value), map(str, values[key]))
-                yield Problem(path, f"{value!r} is no value of the factor", near)
+                near = nearest(plain_word(value), map(plain_word, values[key]))
+                yield Problem(path, f"{inline(value)} is no value of the factor", near)
