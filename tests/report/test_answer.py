@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,25 @@ def test_of_one_run_everybodys_share_is_said_the_greatest_first() -> None:
     assert answer(NOTHING, [three]) == "b got 50 % of the goodput, c 30 % and a 20 %."
 
 
+@pytest.mark.parametrize(
+    ("crossed", "shared"),
+    [
+        (({0, 2}, {2, 4}), True),
+        (({0}, {1}), False),  # the two directions of one link
+        (({0, 2}, {0}, {2}), True),  # short flows that only meet the long one
+        (({0}, {2}, {0, 2}), True),
+        (({0}, {0}, {2}), False),
+        (({0}, set()), True),  # what a path crosses is not known
+    ],
+)
+def test_flows_that_meet_on_no_link_share_nothing(crossed: tuple[set[int], ...], *, shared: bool) -> None:
+    plain = run({name: 1 / len(crossed) for name, _ in zip("abc", crossed, strict=False)})
+    flows = [replace(flow, crossed=frozenset(ends)) for flow, ends in zip(plain.flows, crossed, strict=True)]
+    one = replace(plain, flows=flows)
+    assert bool(sharers([one])) == shared
+    assert bool(answer(NOTHING, [one])) == shared
+
+
 def test_of_a_sweep_it_is_who_got_most_at_each_level() -> None:
     said = answer(NOTHING, buffers(("0.5bdp", 0.915), ("2bdp", 0.497), ("8bdp", 0.143)))
     whole = "At buffer 0.5 BDP bbr got 92 % of the goodput, at 2 BDP both got about half, "
@@ -71,7 +91,7 @@ def test_levels_that_are_words_stand_with_a_word_and_a_winner_is_named_once() ->
 
 def test_where_all_are_even_that_is_said_once() -> None:
     said = answer(NOTHING, buffers(("1bdp", 0.52), ("2bdp", 0.48)))
-    assert said == "Both got about the same share of the goodput in all 2 cells."
+    assert said == "Both got about the same share of the goodput in both cells."
 
 
 def test_many_cells_are_counted_and_the_extremes_named() -> None:
@@ -134,7 +154,7 @@ def test_the_first_figure_of_a_scenario_names_another_metric() -> None:
     assert said == "Utilization was 0.990 at loss 0%, 0.500 at 1% and 0.250 at 2%."
     many = lossy(*((f"{n}%", 1 - n / 10) for n in range(7)))
     assert answer(about, many) == "Utilization lay between 0.400 (loss 6%) and 1.000 (loss 0%)."
-    assert answer(about, lossy(("0%", 0.5), ("1%", 0.5))) == "Utilization was 0.500 in all 2 cells."
+    assert answer(about, lossy(("0%", 0.5), ("1%", 0.5))) == "Utilization was 0.500 in both cells."
 
 
 @pytest.mark.parametrize("figure", [{"y": "goodput_share"}, {"y": "snd_cwnd", "x": None}, {"y": "nonsense"}])

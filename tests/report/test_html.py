@@ -193,7 +193,7 @@ def test_an_invalid_run_is_marked_with_its_reason(tmp_path: Path) -> None:
     assert [attributes.get("class") for tag, attributes in found.elements if tag == "tr"].count(
         "invalid"
     ) == 1
-    assert "1 of 2 runs are invalid" in text
+    assert "Invalid. 1 of 2 runs: do not use its numbers." in text
     assert reason in text
 
 

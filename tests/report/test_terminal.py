@@ -8,7 +8,7 @@ from typing import Any
 import jinja2
 import numpy as np
 import pytest
-from report_records import make_set
+from report_records import make_copies, make_set
 from rich.console import Console
 
 from rushhour.metrics.value import MetricValue
@@ -17,9 +17,11 @@ from rushhour.record.result_set import ResultSet
 from rushhour.report import html, markdown, model, shell
 from rushhour.report.braille import chart
 from rushhour.report.curves import Curve
+from rushhour.report.machines import distrusted
 from rushhour.report.tables import whole
 from rushhour.report.terminal import print_results
 from rushhour.report.why import Why, why
+from rushhour.summary.expectations import held_said
 
 
 def screen(path: Path, width: int = 80) -> str:
@@ -101,7 +103,7 @@ def test_a_sweep_is_a_table_with_a_row_for_each_cell(tmp_path: Path) -> None:
         ["cubic", "0%"],
         ["reno", "1%"],
     ]
-    assert "In all 2 runs" in screen(path)
+    assert "In both runs" in screen(path)
 
 
 def test_repetitions_are_one_row(tmp_path: Path) -> None:
@@ -114,8 +116,44 @@ def test_repetitions_are_one_row(tmp_path: Path) -> None:
 def test_an_invalid_run_is_said_with_its_reason(tmp_path: Path) -> None:
     path = make_set(tmp_path, [{}], seconds=6, valid=False, invalid_reasons=["[red]measured 80 Mbit/s"])
     text = screen(path)
-    assert "✗ Invalid  1 of 1 runs: do not use their numbers." in text
+    assert "✗ Invalid  Do not use the numbers of this run." in text
     assert "[red]measured 80 Mbit/s" in text
+
+
+@pytest.mark.parametrize(
+    ("held", "judged", "said"),
+    [
+        (1, 1, "the expectation holds"),
+        (0, 1, "the expectation does not hold"),
+        (2, 2, "both expectations hold"),
+        (3, 3, "all 3 expectations hold"),
+        (1, 3, "1 of 3 expectations holds"),
+        (2, 3, "2 of 3 expectations hold"),
+        (0, 3, "none of 3 expectations holds"),
+    ],
+)
+def test_expectations_are_counted_in_words(held: int, judged: int, said: str) -> None:
+    assert held_said(held, judged) == said
+
+
+@pytest.mark.parametrize(
+    ("invalid", "runs", "said"),
+    [
+        (1, 1, "do not use the numbers of this run"),
+        (1, 3, "1 of 3 runs: do not use its numbers"),
+        (2, 3, "2 of 3 runs: do not use their numbers"),
+        (2, 2, "both runs: do not use their numbers"),
+    ],
+)
+def test_invalid_runs_are_counted_in_words(invalid: int, runs: int, said: str) -> None:
+    assert distrusted(invalid, runs) == said
+
+
+def test_what_finds_no_room_is_counted(tmp_path: Path) -> None:
+    make_copies(tmp_path, [{"n": str(n)} for n in range(7)], seconds=6, valid=False, invalid_reasons=["late"])
+    text = screen(tmp_path)
+    assert text.count(": late") == 5
+    assert "and 2 more; the report has them" in text
 
 
 def test_a_rising_line_rises_in_the_chart() -> None:

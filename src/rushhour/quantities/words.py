@@ -23,6 +23,11 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
+def every(count: int, noun: str) -> str:
+    """All of several: `both runs`, `all 3 runs`."""
+    return f"{'both' if count == 2 else f'all {count}'} {noun}s"
+
+
 def happened(count: int, noun: str, done: str) -> str:
     """To how many something happened: `1 packet was dropped`, `2 packets were dropped`."""
     return f"{plural(count, noun)} {'was' if count == 1 else 'were'} {done}"

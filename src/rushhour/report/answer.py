@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from rushhour.metrics.catalog import METRICS
-from rushhour.quantities.words import capital, quantity
+from rushhour.quantities.words import capital, every, quantity
 from rushhour.report.figure.collect import values_of
 from rushhour.report.figure.titles import spoken, title_of
 from rushhour.report.shares import METRIC as SHARE
@@ -98,7 +98,7 @@ def _shared(cells: Sequence[Cell]) -> str:
     if len(cells) == 1:
         said = _one(known[0][1], of)
     elif len(known) > 1 and all(_even(each) for _, each in known):
-        said = f"{_all(len(found))} got about the same share of {of} in all {len(known)} cells"
+        said = f"{_all(len(found))} got about the same share of {of} in {every(len(known), 'cell')}"
     elif _few(cells):
         said = _each(list(_winners(known, of)))
     else:
@@ -196,7 +196,7 @@ def _measured(figure: Figure, cells: Sequence[Cell]) -> str:
     name = title_of(figure.quantity) + whose
     words = [(cell, quantity(value, unit)) for cell, value in known]
     if len({said for _, said in words}) == 1:
-        said = f"{name} was {words[0][1]}" + (f" in all {len(known)} cells" if len(known) > 1 else "")
+        said = f"{name} was {words[0][1]}" + (f" in {every(len(known), 'cell')}" if len(known) > 1 else "")
     elif _few(cells):
         said = f"{name} was " + _each(words, after=True)
     else:

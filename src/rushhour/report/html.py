@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rushhour.files.finished import put
-from rushhour.quantities.words import quantity
+from rushhour.quantities.words import capital, quantity
 from rushhour.report import gather, payload
 from rushhour.report.answer import answer
 from rushhour.report.definitions import definitions
@@ -20,7 +20,7 @@ from rushhour.report.figure import Collector, page
 from rushhour.report.figure.description import Plot
 from rushhour.report.figure.overview import overviews
 from rushhour.report.gather import about, views
-from rushhour.report.machines import lab_said, links_said, machines, work_said
+from rushhour.report.machines import distrusted, lab_said, links_said, machines, work_said
 from rushhour.report.model import kept_said
 from rushhour.report.palette import Palette
 from rushhour.report.published import sheets
@@ -32,6 +32,7 @@ from rushhour.report.topology import topology_svg
 from rushhour.report.warned import MOST_WARNINGS, warned
 from rushhour.summary import index
 from rushhour.summary.comparison import compare
+from rushhour.summary.expectations import held_said
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -91,7 +92,7 @@ def render(results: ResultSet) -> str:
         answer=answer(results.about, slim),
         facts=_facts(head, slim),
         runs=slim,
-        invalid=[run for run in slim if not run.valid],
+        **_trust(slim),
         warnings=warned(slim, MOST_WARNINGS),
         links=links_said(slim),
         topology=topology_svg(results.record(slim[0].name)),
@@ -103,8 +104,6 @@ def render(results: ResultSet) -> str:
         repeated=any(row.count > 1 for row in table.rows),
         flows=flows,
         totals=_totals(table) if len(slim) == 1 else [],
-        judged=sum(len(run.verdicts) for run in slim),
-        held=sum(verdict.ok for run in slim for verdict in run.verdicts),
         bars=_bars(flows or rows),
         overviews=swept,
         pickers=_pickers([slim[place] for place in shown]),
@@ -238,6 +237,20 @@ def _packed(drawing: Drawing, *, linked: bool) -> str:
         )
         drawing = replace(drawing, facets=tuple(facets))
     return page.packed(drawing)
+
+
+def _trust(runs: Sequence[RunView]) -> dict[str, Any]:
+    """Whether the runs are to be trusted and came out as expected: the page's values for it."""
+    invalid = [run for run in runs if not run.valid]
+    verdicts = [verdict for run in runs for verdict in run.verdicts]
+    held = sum(verdict.ok for verdict in verdicts)
+    return {
+        "invalid": invalid,
+        "distrusted": capital(distrusted(len(invalid), len(runs))),
+        "judged": len(verdicts),
+        "held": held,
+        "expected": capital(held_said(held, len(verdicts))),
+    }
 
 
 def _totals(table: Table) -> list[tuple[str, str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.quantities.words import quantity
+from rushhour.quantities.words import every, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,8 +23,16 @@ def links_said(runs: Sequence[RunView]) -> str:
     """What is to say of the links of valid runs."""
     if runs and all(run.found for run in runs):
         return "The path was measured as it is: no rate, delay or loss was set."
-    who = "The links were" if len(runs) == 1 else f"In all {len(runs)} runs the links were"
+    who = "The links were" if len(runs) == 1 else f"In {every(len(runs), 'run')} the links were"
     return f"{who} measured and are what was asked."
+
+
+def distrusted(invalid: int, runs: int) -> str:
+    """What is to say of the numbers of invalid runs, in words."""
+    if runs == 1:
+        return "do not use the numbers of this run"
+    which = every(runs, "run") if invalid == runs else f"{invalid} of {runs} runs"
+    return f"{which}: do not use {'its' if invalid == 1 else 'their'} numbers"
 
 
 def lab_said(manifest: Manifest) -> str:

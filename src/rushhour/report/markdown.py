@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rushhour.quantities.words import quantity
+from rushhour.quantities.words import capital, quantity
 from rushhour.report.answer import answer
 from rushhour.report.definitions import definitions
 from rushhour.report.gather import about, views
-from rushhour.report.machines import links_said, work_said
+from rushhour.report.machines import distrusted, links_said, work_said
 from rushhour.report.model import kept_said
 from rushhour.report.published import sheets
 from rushhour.report.tables import cells_table, flows_table
@@ -142,13 +142,12 @@ def _why(run: RunView) -> Iterator[str]:
 def _state(runs: list[RunView]) -> Iterator[str]:
     invalid = [run for run in runs if not run.valid]
     if invalid:
-        yield f"**{len(invalid)} of {len(runs)} runs are invalid; do not use their numbers:**"
+        yield f"**Invalid. {capital(distrusted(len(invalid), len(runs)))}:**"
         yield ""
         for run in invalid:
             yield f"* {said(run.label)}: {said('; '.join(run.reasons) or 'no reason was recorded')}"
     else:
-        said_of_links = links_said(runs)
-        yield f"All runs are valid: {said_of_links[0].lower()}{said_of_links[1:]}"
+        yield f"Valid. {links_said(runs)}"
     failed = [(run, verdict) for run in runs for verdict in run.verdicts if not verdict.ok]
     for run, verdict in failed:
         yield f"* not as expected, {said(run.label)}: {said(verdict.message)}"

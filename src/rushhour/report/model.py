@@ -33,7 +33,8 @@ class FlowLine:
 
     `when` is the time that the scenario gives it, `active` what it took of that. `group` is the `[[flow]]` it
     is a copy of; of a single flow its own name. `look` is its look in the whole
-    report (`report/palette.py`), None where its place among the flows decides.
+    report (`report/palette.py`), None where its place among the flows decides. `crossed` are the ends that
+    its data may cross, none where they are not known.
     """
 
     name: str
@@ -45,6 +46,7 @@ class FlowLine:
     scope: str
     group: str
     look: int | None = None
+    crossed: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -208,7 +210,8 @@ def flow_lines(record: Record) -> list[FlowLine]:
     def line(flow: Flow, name: str, when: str, active: str, scope: str) -> FlowLine:
         asked = record.asked(flow)
         path = f"{asked.from_ or '?'} → {asked.to or '?'}"
-        return FlowLine(name, flow.kind, path, asked.cc or "", when, active, scope, flow.group)
+        cc, crossed = asked.cc or "", flow.crossed
+        return FlowLine(name, flow.kind, path, cc, when, active, scope, flow.group, crossed=crossed)
 
     lines = []
     for flow in record.flows():

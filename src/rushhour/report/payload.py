@@ -34,7 +34,10 @@ def packed(run: RunView) -> str:
 
 
 def _words(run: RunView) -> dict[str, Any]:
-    flows = [vars(flow) for flow in run.flows[:MAX_FLOWS]]
+    flows = [
+        {key: value for key, value in vars(flow).items() if key != "crossed"}
+        for flow in run.flows[:MAX_FLOWS]
+    ]
     metrics = [
         [value.metric, value.scope, quantity(value.value, value.unit), value.note or ""]
         for value in run.metrics

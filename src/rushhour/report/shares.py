@@ -44,7 +44,8 @@ class Sharer:
 def sharers(runs: Sequence[RunView], most: int = MAX_SHARERS) -> tuple[Sharer, ...]:
     """Who shares: flows of one kind, or their groups where flows have copies; empty for fewer than two.
 
-    With several kinds of flows, TCP's are reported: shares are computed within a kind.
+    With several kinds of flows, TCP's are reported: shares are computed within a kind. Flows in opposite
+    directions, or on paths of their own, share nothing.
     """
     known = [flow for run in runs for flow in _sharing(run)]
     kinds = dict.fromkeys(flow.kind for flow in known)
@@ -57,7 +58,26 @@ def sharers(runs: Sequence[RunView], most: int = MAX_SHARERS) -> tuple[Sharer, .
     else:
         copied = {flow.group for flow in mine if flow.name != flow.group}
         found = tuple(Sharer(name, kind, together=name in copied) for name in groups)
-    return found if 2 <= len(found) <= most else ()
+    return found if 2 <= len(found) <= most and _meet(found, mine) else ()
+
+
+def _meet(found: Sequence[Sharer], flows: Iterable[FlowLine]) -> bool:
+    """Whether they are tied by directions of links that several cross, as far as is known."""
+    crossed: dict[str, set[int]] = {one.name: set() for one in found}
+    for flow in {id(flow): flow for flow in flows}.values():
+        for one in found:
+            if one.has(flow):
+                crossed[one.name] |= flow.crossed
+    reached, *others = crossed.values()
+    if not reached or not all(others):
+        return True
+    while others:
+        met = [one for one in others if one & reached]
+        if not met:
+            return False
+        reached = reached.union(*met)
+        others = [one for one in others if not one & reached]
+    return True
 
 
 def share(run: RunView, sharer: Sharer) -> float | None:

@@ -26,6 +26,7 @@ from rushhour.report.topology import topology_svg
 from rushhour.spec import Chapter, Study
 from rushhour.spec.sweep import known_sweep
 from rushhour.summary.comparison import compare
+from rushhour.summary.expectations import held_said
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -83,7 +84,7 @@ class Section:
         parts += [f"{self.invalid} invalid"] if self.invalid else ["all valid"] if self.runs else []
         parts += [f"{len(self.failed)} failed" if self.runs else "failed"] if self.failed else []
         if self.judged:
-            parts.append(f"{self.held} of {self.judged} expectations hold")
+            parts.append(held_said(self.held, self.judged))
         return ", ".join(parts)
 
     @property

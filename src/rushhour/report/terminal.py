@@ -11,12 +11,12 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from rushhour.quantities.words import quantity
+from rushhour.quantities.words import capital, quantity
 from rushhour.report.answer import answer
 from rushhour.report.figure import Collector, over_run, screen
 from rushhour.report.figure.overview import overviews
 from rushhour.report.gather import about, views
-from rushhour.report.machines import links_said, work_said
+from rushhour.report.machines import distrusted, links_said, work_said
 from rushhour.report.model import kept_said
 from rushhour.report.palette import Palette
 from rushhour.report.printed import printed
@@ -25,9 +25,10 @@ from rushhour.report.tables import cells_table, flows_table
 from rushhour.report.warned import warned
 from rushhour.report.why import unexplained
 from rushhour.summary.comparison import compare
+from rushhour.summary.expectations import held_said
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sized
     from pathlib import Path
 
     from rich.console import Console, RenderableType
@@ -46,6 +47,8 @@ MAX_WIDTH = 120
 """Wider than this a chart is no easier to read."""
 _CHARTS = ("cwnd", "rtt", "queue", "owd")
 _POINTS = 24_000
+_MOST = 5
+"""Invalid runs, expectations that do not hold, warnings: so many of each are told."""
 
 
 def print_results(results: ResultSet, console: Console, report: Path | None = None) -> None:
@@ -301,22 +304,20 @@ def _state(runs: list[RunView]) -> RenderableType:
     if not invalid:
         lines = [Text.assemble(("✓ Valid  ", "bold green"), links_said(runs))]
     else:
-        lines = [
-            Text.assemble(
-                ("✗ Invalid  ", "bold red"), f"{len(invalid)} of {len(runs)} runs: do not use their numbers."
-            )
-        ]
-        for run in invalid[:5]:
+        said = capital(distrusted(len(invalid), len(runs)))
+        lines = [Text.assemble(("✗ Invalid  ", "bold red"), f"{said}.")]
+        for run in invalid[:_MOST]:
             name = f"{run.label}: " if len(runs) > 1 else ""
             lines += [Text(f"  {name}{reason}") for reason in run.reasons[:3] or ["no reason was recorded"]]
+        lines += _more(len(invalid))
     lines += _verdicts(runs)
     work = work_said(runs)
     lines += [Text.assemble(("Machine  ", "bold"), work)] if work else []
     kept = kept_said(runs)
     lines += [Text.assemble(("Kept  ", "bold"), kept)] if kept else []
-    warnings, left_out = warned(runs, 5)
+    warnings, left_out = warned(runs, _MOST)
     lines += [Text.assemble(("! Warning  ", "bold yellow"), warning) for warning in warnings]
-    lines += [Text(f"  and {left_out} more; the report has them", "dim")] if left_out else []
+    lines += _more(len(warnings) + left_out)
     return Group(*lines)
 
 
@@ -327,11 +328,18 @@ def _verdicts(runs: list[RunView]) -> Iterator[Text]:
         return
     failed = [(run, verdict) for run, verdict in judged if not verdict.ok]
     if not failed:
-        yield Text.assemble(
-            ("✓ As expected  ", "bold green"), f"{len(judged)} of {len(judged)} expectations hold."
-        )
+        yield Text.assemble(("✓ As expected  ", "bold green"), f"{_held(judged, failed)}.")
         return
-    held = len(judged) - len(failed)
-    yield Text.assemble(("✗ Not as expected  ", "bold red"), f"{held} of {len(judged)} expectations hold.")
-    for run, verdict in failed[:5]:
+    yield Text.assemble(("✗ Not as expected  ", "bold red"), f"{_held(judged, failed)}.")
+    for run, verdict in failed[:_MOST]:
         yield Text(f"  {run.label}: {verdict.message}" if len(runs) > 1 else f"  {verdict.message}")
+    yield from _more(len(failed))
+
+
+def _held(judged: Sized, failed: Sized) -> str:
+    return capital(held_said(len(judged) - len(failed), len(judged)))
+
+
+def _more(count: int) -> list[Text]:
+    """How many of so many find no room."""
+    return [Text(f"  and {count - _MOST} more; the report has them", "dim")] if count > _MOST else []

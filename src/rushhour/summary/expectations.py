@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.metrics.value import OTHERWISE, TOTAL, at
 from rushhour.quantities.factors import matches, named
+from rushhour.quantities.words import every
 from rushhour.record.output import FILE
 from rushhour.record.seal import RAW
 
@@ -47,6 +48,15 @@ def check(record: Record, values: Iterable[MetricValue] | None = None) -> list[V
     if not expects:
         return found
     return [*found, *judge(expects, record.metrics() if values is None else values, record.factors)]
+
+
+def held_said(held: int, judged: int) -> str:
+    """How many of the expectations hold, in words: `2 of 3 expectations hold`."""
+    if judged == 1:
+        return "the expectation holds" if held else "the expectation does not hold"
+    if held == judged:
+        return f"{every(judged, 'expectation')} hold"
+    return f"{held or 'none'} of {judged} expectations {'hold' if held > 1 else 'holds'}"
 
 
 def faults(record: Record) -> list[Verdict]:
