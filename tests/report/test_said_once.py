@@ -84,6 +84,20 @@ def test_no_value_of_a_comparison_is_cut(width: int) -> None:
         assert value in text
 
 
+def test_times_of_a_divergence_have_their_units() -> None:
+    """A datagram that was never answered has -1 in its record."""
+    sent = {"t_ns": 1_000_000_000, "rx_ns": -1, "srtt": 20_000, "snd_wnd": 9}
+    parts = {"sentence": "They part.", "t_ns": 1, "before": {}, "after": {"base": [sent]}, "notes": []}
+    document = verdicts.document([verdicts.cell(0, divergence=parts)])
+    head, line = (
+        line.split()
+        for line in printed(terminal(document)).splitlines()
+        if "snd_wnd" in line or "never" in line
+    )
+    assert head == ["s", "rx", "s", "srtt", "µs", "snd_wnd"]
+    assert line == ["-", "1.000000000", "never", "20000", "9"]
+
+
 def test_run_without_a_scenario_says_where_they_are() -> None:
     done = rush("run")
     assert done.returncode == 2

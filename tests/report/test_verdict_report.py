@@ -159,7 +159,7 @@ def test_areas_are_the_chapters_of_the_suite(mixed: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("verdicts", "headline"),
     [
-        (["same", "same"], "Same: all 2 cells are equal to the byte"),
+        (["same", "same"], "Same: both cells are equal to the byte"),
         (["same", "better"], "Better: 1 of 2 cells, and none worse"),
         (["inconclusive"], "Inconclusive: in 1 of 1 cell the runs cannot tell a change from chance"),
         (["invalid", "same"], "Invalid: 1 of 2 cells could not be compared"),

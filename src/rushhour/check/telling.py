@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.packetdrill.comparing import WORDS
 from rushhour.packetdrill.telling import changed
-from rushhour.quantities.words import plural
+from rushhour.quantities.words import every, plural
 from rushhour.record.document import read
 from rushhour.record.verdict_file import ComparedCell
 from rushhour.report.verdict.departure import departs
@@ -266,7 +266,7 @@ def _equal(found: Mapping[str, Any]) -> str:
     """Every cell that ran is equal: how many, and what they do not tell."""
     cells, idle = found["cells"], found.get("idle", 0)
     which = f" that come{'s' * (cells == 1)} to it" if idle else ""
-    all_of = f"the 1 cell{which} is" if cells == 1 else f"all {cells} cells{which} are"
+    all_of = f"the 1 cell{which} is" if cells == 1 else f"{every(cells, 'cell')}{which} are"
     same = f"Same: {all_of} equal to the byte."
     return f"{same}{_idle(idle)}{_never(found)}{_unknown(found)}{_objects(found.get('objects', ()))}"
 

@@ -18,6 +18,21 @@ if TYPE_CHECKING:
 _LEADING = ("t_ns", "event")
 _LEAD = 2
 _INFINITE = 0x7FFFFFFF
+_MICROSECONDS = frozenset(
+    [
+        "srtt",
+        "rtt",
+        "rttvar",
+        "min_rtt",
+        "rcv_rtt",
+        "rto",
+        "ato",
+        "busy_time",
+        "rwnd_limited",
+        "sndbuf_limited",
+    ]
+)
+"""Columns of tcp_probe and tcp_info that are times."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +101,7 @@ def rows(divergence: DivergenceFile | None) -> Rows | None:
         return None
     names = dict.fromkeys(name for row in every for name in row)
     columns = [name for name in _LEADING if name in names] + [name for name in names if name not in _LEADING]
-    titles = ["s" if name == "t_ns" else name.removesuffix("_ns") for name in columns]
+    titles = [_title(name) for name in columns]
     # What came before ends at one event, what follows begins at one.
     return Rows(titles, list(_lines(columns, before, from_end=True)), list(_lines(columns, after)))
 
@@ -123,10 +138,19 @@ def _paired(base: list[Row], candidate: list[Row]) -> list[tuple[Row | None, Row
     return pairs
 
 
+def _title(name: str) -> str:
+    """A column by the kernel's name for it, with its unit where it is a time."""
+    if name == "t_ns":
+        return "s"
+    if name.endswith("_ns"):
+        return f"{name.removesuffix('_ns')} s"
+    return f"{name} µs" if name in _MICROSECONDS else name
+
+
 def _said(name: str, row: Row) -> str:
     value = row.get(name)
     if value is None:
         return ""
     if name.endswith("_ns"):
-        return f"{value / 1e9:.9f}"
+        return f"{value / 1e9:.9f}" if value >= 0 else "never"
     return "unset" if name == "ssthresh" and value == _INFINITE else str(value)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rushhour.errors import RecordError, ReportError
-from rushhour.quantities.words import plural, quantity
+from rushhour.quantities.words import every, plural, quantity
 from rushhour.record.document import read
 from rushhour.record.verdict_file import AGAIN, FORMAT, VerdictFile
 from rushhour.report.verdict import beside
@@ -143,7 +143,8 @@ def _headline(verdict: str, counts: Mapping[str, int], identical: int) -> str:
     of = f"{number} of {plural(total, 'cell')}"
     if verdict == "same":
         if identical == total:
-            return f"Same: {f'all {total} cells are ' if total > 1 else ''}equal to the byte"
+            which = f"{every(total, 'cell')} are " if total > 1 else ""
+            return f"Same: {which}equal to the byte"
         if not identical:
             return f"Same: no change that matters in {plural(total, 'cell')}"
         be = "is" if identical == 1 else "are"
