@@ -22,6 +22,7 @@ JUDGE = [
 NO_THRESHOLDS = {
     "MAIN_TABLE": "the number of a routing table",
     "REFUSES": "a value of tcp_ecn",
+    "LEAST_TIMEOUT": "what the kernel begins with",
     "_CA_LOSS": "a state of the kernel's TCP",
     "_TAG": "the size of a VLAN tag",
     "PAGE": "a unit",

@@ -287,6 +287,45 @@ def test_a_lossy_path_whose_round_trip_is_not_known_is_explained() -> None:
     assert [one.cause for one in findings(lossy)] == ["losses"]
 
 
+FLOODED = replace(
+    FLOW, shares={"timeouts": 0.9}, retransmits=40, timeouts=12, segments=400, queue_drops=900,
+    goodput_bps=1e6, bottleneck="left → right",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("beside", "advice"),
+    [
+        ((), "Fewer senders at a time"),
+        ((Beside("video", "udp", 10e6),), "Fewer senders at a time"),
+        ((Beside("web", "arrivals", 90e6),), "Fewer senders at a time"),  # TCP, that gives way
+        (
+            (Beside("flood", "udp", 90e6),),
+            "Limit the datagrams of flood, which answer neither losses nor marks",
+        ),
+        ((Beside("a", "udp", 40e6), Beside("b", "udp", 40e6)), "Limit the datagrams of a and b"),
+    ],
+)
+def test_senders_are_too_many_only_where_no_stream_of_datagrams_fills_the_queue(
+    beside: tuple[Beside, ...], advice: str
+) -> None:
+    (first, *_) = findings(replace(FLOODED, beside=beside))
+    assert first.cause == "timeouts"
+    assert first.remedy is not None
+    assert first.remedy.advice.startswith(advice)
+
+
+@pytest.mark.parametrize(("given", "least", "shorter"), [("", "200 ms", True), ("5000", "5 ms", False)])
+def test_the_least_timeout_is_the_one_that_the_scenario_sets(
+    given: str, least: str, *, shorter: bool
+) -> None:
+    sysctls = {"a": {"net.ipv4.tcp_rto_min_us": given}} if given else {}
+    (first, *_) = findings(replace(FLOODED, sysctls=sysctls))
+    assert first.remedy is not None
+    assert f"each of {least} and more" in first.says
+    assert ("rto_min" in first.remedy.advice) == shorter
+
+
 MARKED = replace(FLOW, shares={"marks": 0.95}, marked=140, ack_loss=0.4)
 
 

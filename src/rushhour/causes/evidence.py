@@ -123,6 +123,7 @@ class Shown:
         lost: Share of the packets that chance took.
         extent: By how many places packets were overtaken; None where that is not known.
         dropped: Whether a queue dropped what was lost.
+        deaf: The streams that fill the queue and answer neither losses nor marks, by name; empty: none does.
         needless: Whether nothing was lost, and what was sent again had only been slow.
         fills: Whether it explains a path that counts as full, too.
     """
@@ -142,6 +143,7 @@ class Shown:
     lost: float = 0.0
     extent: int | None = None
     dropped: bool = False
+    deaf: str = ""
     needless: bool = False
     fills: bool = False
 

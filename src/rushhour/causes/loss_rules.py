@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.end_rules import switched_off
 from rushhour.causes.evidence import OPTION_SACK, Cure, Named, Setting
-from rushhour.causes.telling import by_shown, held, lasting, said, sentence, told
+from rushhour.causes.telling import LEAST_TIMEOUT, by_shown, held, lasting, said, sentence, told
 from rushhour.causes.thresholds import (
     BBR_LOSS,
     BELOW_POLICER,
@@ -193,10 +193,14 @@ def _fewer_timeouts(shown: Shown) -> Cure:
         return Cure(
             "Repair the link: timeouts come where a whole window, its end, or all of its ACKs are lost."
         )
-    return Cure(
-        "Fewer senders at a time, a longer queue there, or marks (ECN); within a data centre a shorter "
-        "least timeout (ip route change … rto_min 5ms)."
-    )
+    if shown.deaf:
+        return Cure(
+            f"Limit the datagrams of {shown.deaf}, which answer neither losses nor marks, or give every flow "
+            "a queue of its own there (fq_codel, cake)."
+        )
+    shorter = "; within a data centre a shorter least timeout (ip route change … rto_min 5ms)"
+    least = shorter if shown.words["least"] == LEAST_TIMEOUT else ""
+    return Cure(f"Fewer senders at a time, a longer queue there, or marks (ECN){least}.")
 
 
 def marked(e: Evidence, share: float) -> Named:

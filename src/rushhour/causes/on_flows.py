@@ -321,10 +321,13 @@ LOSSES = (
         "path",
         "The sender waits for retransmission timeouts",
         "RFC 6298",
-        says="It waited {held} for retransmission timeouts ({count}), each of 200 ms and more{where}.",
+        says="It waited {held} for retransmission timeouts ({count}), each of {least} and more{where}.",
         word="timeouts",
         known_by="the limit",
-        helps="fewer senders, a longer queue or marks, a smaller `rto_min`",
+        helps=(
+            "fewer senders, a longer queue or marks, a smaller `rto_min`; "
+            "where datagrams fill the queue: a limit for these"
+        ),
         shown_by=("record",),
     ),
     Cause(

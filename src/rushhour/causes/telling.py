@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     Rule = Callable[[Evidence, float], Named | None]
 
+LEAST_TIMEOUT = "200 ms"
+"""The least retransmission timeout where nothing sets another (TCP_RTO_MIN of <net/tcp.h>)."""
 NO_ORIGIN = "their origin did not show"
 
 

@@ -174,6 +174,7 @@ RTT_BIAS = T(1.5, "ratio of base RTTs from which the longer path explains the sm
 ASSUMED = T(0.5, "part of the counted marks that did not arrive from which they are assumed ones")
 LOST_ACKS = T(0.05, "loss of ACKs from which they are missed: each tells of all data before it")
 TAKEN = T(0.05, "part of the bottleneck from which traffic beside a flow is a cause of its own")
+DEAF = T(0.5, "part of the bottleneck that datagrams take from which they are what fills its queue")
 WAITED = T(0.3, "part of the idle RTT that ACKs wait, with the next, to hold a flow back")
 WAITED_S = T(0.002, "seconds that ACKs wait, likewise")
 NOISE_NS = T(200_000, "ns of a longer round trip that late programs explain, with the next")
