@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from commandline import rush
+from report_records import make_copies
 from result_sets import result_set
 from rich.console import Console
 
@@ -203,6 +204,16 @@ def test_levels_that_no_run_has_are_named(
         large.where(levels)
     assert said in caught.value.message
     assert (caught.value.hint or "").startswith((hint, f"factors: {hint}"))
+
+
+@pytest.mark.parametrize("word", ["true", "True", True])
+def test_a_level_is_named_as_cells_are(word: object, tmp_path: Path) -> None:
+    make_copies(tmp_path, [{"ecn": False}, {"ecn": True}], seconds=6)
+    (record,) = ResultSet.open(tmp_path).where({"ecn": word})
+    assert record.factors == {"ecn": True}
+    with pytest.raises(RecordError) as caught:
+        ResultSet.open(tmp_path).where({"ecn": "on"})
+    assert caught.value.hint == "ecn: false, true"
 
 
 @pytest.mark.parametrize("word", ["rtt", "=1ms", ""])

@@ -18,7 +18,7 @@ from rushhour.summary.expectations import check
 from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rushhour.metrics.value import MetricValue
     from rushhour.record.context import End, Flow
@@ -164,8 +164,7 @@ def conditions(record: Record) -> list[str]:
     lines = [
         _range([rate for end in ends if end.rate_bps for rate in courses.extent(end, "rate_bps")], "bit/s"),
         _range(base, "µs", "base RTT "),
-        _range([float(end.buffer_bytes) for end in ends if end.buffer_bytes], "bytes", "buffer "),
-        _range([float(end.buffer_packets) for end in ends if end.buffer_packets], "packets", "buffer "),
+        *_buffers(ends),
         _queues(ends),
         _range(
             [jitter / 1e3 for end in wires if end.jitter_ns for jitter in courses.extent(end, "jitter_ns")],
@@ -192,6 +191,18 @@ def _range(values: list[float], unit: str, before: str = "") -> str:
         return ""
     low, high = quantity(min(values), unit), quantity(max(values), unit)
     return f"{before}{low}" if low == high else f"{before}{low} … {high}"
+
+
+def _buffers(ends: list[End]) -> Iterator[str]:
+    """Those that count bytes; those that count packets, with the bytes that were asked."""
+    counting = [end for end in ends if end.buffer_packets]
+    plain = [float(end.buffer_bytes) for end in ends if end.buffer_bytes and not end.buffer_packets]
+    yield _range(plain, "bytes", "buffer ")
+    asked = _range([float(end.buffer_bytes) for end in counting if end.buffer_bytes], "bytes")
+    packets = _range(
+        [float(end.buffer_packets) for end in counting if end.buffer_packets], "packets", "buffer "
+    )
+    yield f"{packets} ({asked})" if asked else packets
 
 
 def _queues(ends: list[End]) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rushhour.errors import RecordError
 from rushhour.plain import one_line
 from rushhour.record.record import Record
+from rushhour.spec.toml import plain_word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,15 +15,20 @@ if TYPE_CHECKING:
     from rushhour.record.result_set import ResultSet
 
 
+_BEFORE = {"True": "true", "False": "false"}
+"""How levels were told once."""
+
+
 def chosen(results: ResultSet, factors: Mapping[str, object]) -> frozenset[str]:
     """The names of the runs' folders whose cells have these levels.
 
-    A factor goes by its name (`topology.rtt`) or the last part of it (`rtt`), a level by its text.
+    A factor goes by its name (`topology.rtt`) or the last part of it (`rtt`), a level by its text in the name
+    of a cell (`true`).
 
     Raises:
         RecordError: no run has them, or a factor is of no run; the message names what there is.
     """
-    wanted = {name: str(level) for name, level in factors.items()}
+    wanted = {name: _BEFORE.get(plain_word(level), plain_word(level)) for name, level in factors.items()}
     found: set[str] = set()
     levels: dict[str, dict[str, None]] = {}
     for folder in results.folders():
@@ -38,7 +44,7 @@ def chosen(results: ResultSet, factors: Mapping[str, object]) -> frozenset[str]:
 
 
 def _levels(record: Record) -> dict[str, str]:
-    levels = {name: str(level) for name, level in record.factors.items()}
+    levels = {name: plain_word(level) for name, level in record.factors.items()}
     short = {name.rpartition(".")[2]: level for name, level in levels.items()}
     return {**short, "kernel": record.manifest.kernel.name, **levels}
 
