@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import builders as make
 import pytest
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         ([{}, {"buffer_packets": 330}], "buffer 500 kB · buffer 330 packets (500 kB)"),
     ],
 )
-def test_a_buffer_is_said_once(ends: list[dict[str, object]], said: str, tmp_path: Path) -> None:
+def test_a_buffer_is_said_once(ends: list[dict[str, Any]], said: str, tmp_path: Path) -> None:
     """Of a queue that counts packets both were said, as if there were two."""
     numbers = [2 * (place + 1) for place in range(len(ends))]
     flows = [make.flow(number, f"f{number}", bottleneck_end=number, ends=[number]) for number in numbers]
