@@ -76,7 +76,7 @@ def test_a_policer_is_drawn_where_it_sits() -> None:
     policed = DUMBBELL | {"police": {"rate": "2mbit", "burst": "10kB"}}
     assert ", policed to 2mbit, bucket 10kB" in drawing(scenario(policed))
     peaked = DUMBBELL | {"police": {"rate": "2mbit", "burst": "10kB", "peak": "4mbit"}}
-    assert ", policed to 2mbit, bucket 10kB at 4mbit" in drawing(scenario(peaked))
+    assert ", policed to 2mbit, bucket 10kB, peak 4mbit" in drawing(scenario(peaked))
     counting = {"rate": "1mbit", "forward": {"police": {"packets": "250/s", "packet_burst": 20}}}
     drawn = drawing(graph((("a", "b"), counting), flows=[{"from": "a", "to": "b", "name": "x"}]))
     assert "policed to 250 packets/s, bucket 20p" in drawn

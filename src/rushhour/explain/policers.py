@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from rushhour.quantities.words import plural, quantity
+from rushhour.record import courses
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -39,6 +42,17 @@ def per_second(policers: Sequence[End]) -> int | None:
 def counts_packets(policer: End) -> bool:
     """Whether its bucket is one of packets."""
     return bool(_packets([policer]))
+
+
+def said(policer: End) -> str:
+    """What a policer does: `policed to 2 Mbit/s, bucket 10 kB`."""
+    for per_s, burst in _packets([policer]):
+        return f"policed to {plural(per_s, 'packet')} a second, bucket {plural(burst, 'packet')}"
+    rates = dict.fromkeys(quantity(rate, "bit/s") for rate in courses.extent(policer, "rate_bps"))
+    held = _OF_BYTES.match(policer.queue or "")
+    return f"policed to {' … '.join(rates)}" + (
+        f", bucket {quantity(float(held[1]), 'bytes')}" if held else ""
+    )
 
 
 def _packets(policers: Sequence[End]) -> list[tuple[int, int]]:

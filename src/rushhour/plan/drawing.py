@@ -277,8 +277,8 @@ def _policer_words(policer: Policer | None) -> str:
         return ""
     if policer.rate_bps is None:
         return f"policed to {policer.per_s} packets/s, bucket {policer.burst}p"
-    at = f" at {Rate(policer.peak_bps)}" if policer.peak_bps else ""
-    return f"policed to {Rate(policer.rate_bps)}, bucket {Size(policer.burst)}{at}"
+    peak = f", peak {Rate(policer.peak_bps)}" if policer.peak_bps else ""
+    return f"policed to {Rate(policer.rate_bps)}, bucket {Size(policer.burst)}{peak}"
 
 
 def _stage_words(direction: Direction) -> list[str]:

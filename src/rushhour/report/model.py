@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rushhour.explain import policers
 from rushhour.metrics.surroundings import machines
 from rushhour.quantities.words import quantity
 from rushhour.record import courses
@@ -157,7 +158,7 @@ def kernel_name(kernel: Kernel) -> str:
 
 
 def conditions(record: Record) -> list[str]:
-    """The path in words: rate, base RTT, buffer, queue, jitter, loss; ranges where flows or links differ."""
+    """The path in words: rate, RTT, buffer, queue, policers, jitter, loss; ranges where they differ."""
     ends = bottlenecks(record)
     wires = [end for end in record.context.ends.values() if end.role == "wire"]
     base = [rtt / 1e3 for flow in record.context.flows.values() for rtt in _base_rtts(record, flow)]
@@ -166,6 +167,7 @@ def conditions(record: Record) -> list[str]:
         _range(base, "µs", "base RTT "),
         *_buffers(ends),
         _queues(ends),
+        *_policers(record),
         _range(
             [jitter / 1e3 for end in wires if end.jitter_ns for jitter in courses.extent(end, "jitter_ns")],
             "µs",
@@ -203,6 +205,13 @@ def _buffers(ends: list[End]) -> Iterator[str]:
         [float(end.buffer_packets) for end in counting if end.buffer_packets], "packets", "buffer "
     )
     yield f"{packets} ({asked})" if asked else packets
+
+
+def _policers(record: Record) -> dict[str, None]:
+    """What the policers do that flows come to, each once."""
+    crossed = {end for flow in record.context.flows.values() for end in flow.crossed}
+    ends = [end for end in record.context.ends.values() if end.role == "police" and end.end in crossed]
+    return dict.fromkeys(map(policers.said, ends))
 
 
 def _queues(ends: list[End]) -> str:

@@ -8,6 +8,7 @@ from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from rushhour.explain import policers
 from rushhour.quantities.words import quantity
 from rushhour.record import courses
 
@@ -185,10 +186,11 @@ def _said_of_all(
 
 
 def _said(ends: list[End], withdrawn: Mapping[int, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Above a link: its rate and queue. Below it: delay, loss, and when no route leads over it."""
-    shaped = [end for end in ends if end.rate_bps]
+    """Above a link: its rate, queue and policer. Below it: delay, loss, and when no route leads over it."""
+    shaped = [end for end in ends if end.rate_bps and end.role != "police"]
     above = [_between(end, "rate_bps", 1.0, "bit/s") for end in shaped]
     above += [f"{end.queue or ''} {_buffer(end)}".strip() for end in shaped if end.queue or _buffer(end)]
+    above += [policers.said(end) for end in ends if end.role == "police"]
     below = [_between(end, "delay_ns", 1e-3, "µs") for end in ends if end.delay_ns]
     below += [f"loss {_between(end, 'loss', 100.0, '%')}" for end in ends if end.loss]
     below += [withdrawn[end.end] for end in ends if end.end in withdrawn]
