@@ -66,7 +66,7 @@ def text() -> None:
     """Look whether the changes of docs/releases.md are in the sources that have them, and in no older one."""
     with tempfile.TemporaryDirectory(prefix="releases-") as room:
         trees = {
-            series: corpus.unpack(f"debian:{series}", Path(room, series), ("net/", "include/"))
+            series: corpus.unpack(f"debian:{series}", Path(room, series), words.FOLDERS)
             for series in words.SERIES
         }
         complaints = list(words.wrong(trees))

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 SERIES = ("5.10", "6.1", "6.12", "7.2")
 
+# Where the words of all changes are.
+FOLDERS = ("net/", "include/", "drivers/net/veth.c")
+
 # Of each series the newest release is meant.
 NEWEST = 9999
 

@@ -116,8 +116,7 @@ def table() -> str:
         also = "".join(f", `{one.split()[0]}`" for one in change.also)
         since = change.since + "".join(f", {series} stable" for series in change.stable)
         since += f", until {change.until}" if change.until else ""
-        named = f"`{change.commit[:12]}` " if change.commit else ""
-        commit = f"{named}{change.subject.rstrip('.')}{also}"
+        commit = f"`{change.commit[:12]}` {change.subject.rstrip('.')}{also}"
         lines.append(f"| {since} | {change.area} | {change.sees} | {commit} | {cells} |")
     measured = sum(bool(change.cells) for change in changes())
     return "\n".join([f"{measured} of {len(changes())} are measured by the suite.", "", *lines]) + "\n"
