@@ -65,6 +65,15 @@ def test_a_newer_run_takes_the_place_of_an_older(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
+def test_a_retransmission_that_failed_was_not_sent(tmp_path: Path) -> None:
+    """Linux 6.17 traces what it only tried, too: err is what __tcp_retransmit_skb gives back."""
+    told = np.dtype([("t_ns", "<i8"), ("flow", "<u4"), ("state", "<i4"), ("err", "<i4")])
+    tried = np.array([(1, 0, 1, 0), (2, 0, 1, -11), (3, 0, 1, 0)], told)
+    record = make.record(tmp_path / "run", {"tcp_retransmit_skb": tried})
+
+    assert record.table("tcp_retransmit_skb", flow=0)["t_ns"].tolist() == [1, 3]
+
+
 def test_a_link_in_a_run_folder_is_not_sealed(tmp_path: Path) -> None:
     (tmp_path / "secret").symlink_to("/etc/passwd")
 

@@ -26,7 +26,7 @@ from rushhour.record.result_file import ResultFile
 from rushhour.record.seal import FORMAT, MANIFEST, METRICS, RecordWriter, seal
 from rushhour.record.slim import again, place_of, read_slim
 from rushhour.record.sound import Seal, check_manifest
-from rushhour.record.tables import Table, chosen, grouped, read_table
+from rushhour.record.tables import Table, came_about, chosen, grouped, read_table
 from rushhour.series.series import Series, make
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ class Record:
         return rows
 
     def raw(self, name: str) -> Table:
-        """The raw table itself, with its header's notes.
+        """The raw table itself, with its header's notes; of retransmissions those that failed are left out.
 
         Raises:
             RecordError: there is none of this name, or it is damaged.
@@ -256,7 +256,7 @@ class Record:
             if table.name != name:
                 wrong = f"the file holds the table {table.name[:60]!r}"
                 raise RecordError(wrong, where=str(path), hint=AGAIN)
-            self._tables[name] = table
+            self._tables[name] = came_about(table)
         return self._tables[name]
 
     def output(self) -> tuple[output.Line, ...]:
