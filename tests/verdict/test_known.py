@@ -97,6 +97,29 @@ def test_stable_releases_have_a_change_earlier_and_lose_one_that_is_taken_back(
     assert [entry["subject"] for entry in found] == (subjects if known else [])
 
 
+@pytest.mark.parametrize(
+    ("base", "candidate", "since"),
+    [
+        ("6.1.192", "7.2.13", "7.2.3"),
+        ("6.1.192", "6.12.117", "6.12.111"),
+        ("6.1.192", "7.3.1", "7.3"),
+        ("7.2.13", "7.3.4", "7.2.3, until 7.3.4"),
+    ],
+)
+def test_a_change_is_told_with_the_release_of_the_kernel_that_has_it(
+    base: str, candidate: str, since: str
+) -> None:
+    one = cell(0, scenario="suite/path-mtu-answers")
+    found = explain(between(base, candidate, one))
+    assert [entry["since"] for entry in found["cells"][0]["known"]] == [since]
+    assert [entry["since"] for entry in found["known"]["changes"]] == [since]
+
+
+def test_a_series_whose_first_release_is_not_known_is_named() -> None:
+    found = explain(between("6.1.192", "7.2.13", cell(0, scenario="suite/fq-turns")))
+    assert [entry["since"] for entry in found["cells"][0]["known"]] == ["7.2 stable"]
+
+
 def test_a_shift_in_time_is_no_sign_of_a_change() -> None:
     found = explain(between("6.1.1", "6.12.1", cell(0, divergence=parted("backoff", kind="time"))))
     assert found["cells"][0]["known"] == []

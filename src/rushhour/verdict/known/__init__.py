@@ -85,13 +85,23 @@ class Change:
         begun = any(one[:2] == version[:2] and one <= version for one in stable)
         return begun or version >= _version(self.since)
 
-    def document(self) -> KnownChange:
-        """As it stands in `verdict.json`."""
+    def begun(self, *releases: str) -> str:
+        """The release that brought it to the kernel that has it, and the one that took it from the other."""
+        (having,), lacking = (
+            [one for one in releases if self.there(one) == there] for there in (True, False)
+        )
+        own = (one for one in self.stable if _version(one)[:2] == _version(having)[:2])
+        begun = next((one if one.count(".") > 1 else f"{one} stable" for one in own), self.since)
+        over = self.until and any(_version(one) >= _version(self.until) for one in lacking)
+        return f"{begun}, until {self.until}" if over else begun
+
+    def document(self, *releases: str) -> KnownChange:
+        """As it stands in the `verdict.json` of two releases of which one has it."""
         return write(
             KnownChange,
             commit=self.commit,
             subject=self.subject,
-            since=self.since,
+            since=self.begun(*releases),
             why=self.why,
             proof=self.proof,
             also=list(self.also),
@@ -137,7 +147,7 @@ def explain(document: Mapping[str, Any]) -> dict[str, Any]:
     possible = [change for change in changes() if change.between(*releases)]
     if not possible and _version(releases[0])[:2] == _version(releases[1])[:2]:
         return dict(document)
-    cells = [{**cell, "known": list(_of(cell, possible))} for cell in document["cells"]]
+    cells = [{**cell, "known": list(_of(cell, possible, releases))} for cell in document["cells"]]
     changed = [cell for cell in cells if cell["verdict"] in ("worse", "better")]
     seen = Counter(one["subject"] for cell in cells for one in cell["known"])
     explained = sum(bool(cell["known"]) for cell in changed)
@@ -146,7 +156,12 @@ def explain(document: Mapping[str, Any]) -> dict[str, Any]:
         "cells": cells,
         "known": {
             "changes": [
-                {"commit": one.commit, "subject": one.subject, "since": one.since, "cells": seen[one.subject]}
+                {
+                    "commit": one.commit,
+                    "subject": one.subject,
+                    "since": one.begun(*releases),
+                    "cells": seen[one.subject],
+                }
                 for one in sorted(possible, key=lambda one: -seen[one.subject])
                 if seen[one.subject]
             ],
@@ -156,9 +171,12 @@ def explain(document: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _of(cell: Mapping[str, Any], possible: Sequence[Change]) -> Iterator[KnownChange]:
+def _of(
+    cell: Mapping[str, Any], possible: Sequence[Change], releases: Sequence[str]
+) -> Iterator[KnownChange]:
     if cell["verdict"] in ("worse", "better", "inconclusive"):
-        yield from (one.document() for one in possible if any(shows.fits(cell) for shows in one.shows))
+        shown = (one for one in possible if any(shows.fits(cell) for shows in one.shows))
+        yield from (one.document(*releases) for one in shown)
 
 
 def _parts(divergence: Mapping[str, Any] | None) -> list[str]:
