@@ -134,6 +134,15 @@ def test_patterns_of_scenario_and_metric_must_both_fit() -> None:
     assert [len(one["known"]) for one in cells] == [1, 0, 0]
 
 
+def test_a_change_of_one_family_is_not_told_of_the_other() -> None:
+    cells = [
+        cell(i, scenario="suite/path-mtu-closed", factors={"family": f})
+        for i, f in enumerate(("ipv4", "ipv6"))
+    ]
+    found = explain(between("5.10.262", "6.12.117", *cells))["cells"]
+    assert [[one["subject"][:4] for one in each["known"]] for each in found] == [["ipv4"], ["ipv6"]]
+
+
 def test_the_change_of_most_cells_comes_first() -> None:
     late = [
         cell(i, scenario="suite/delayed-acks", metrics=[metric(metric="ack_timeout_max_us")]) for i in (1, 2)

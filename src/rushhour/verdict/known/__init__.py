@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
@@ -28,12 +28,16 @@ _RELEASE = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 
 @dataclass(frozen=True)
 class Shows:
-    """Where a change is seen: every pattern that is given must fit. `unless`: not in these scenarios."""
+    """Where a change is seen: every pattern that is given must fit, and every factor's value.
+
+    `unless`: not in these scenarios.
+    """
 
     scenarios: Sequence[str] = ()
     metrics: Sequence[str] = ()
     parts: Sequence[str] = ()
     unless: Sequence[str] = ()
+    factors: Mapping[str, object] = field(default_factory=dict)
 
     def fits(self, cell: Mapping[str, Any]) -> bool:
         """Whether a cell of a verdict's document shows it."""
@@ -42,6 +46,7 @@ class Shows:
             _any(self.scenarios, [cell["scenario"]])
             and _any(self.metrics, deciding)
             and _any(self.parts, _parts(cell.get("divergence")))
+            and all((cell.get("factors") or {}).get(name) == value for name, value in self.factors.items())
             and not (self.unless and _any(self.unless, [cell["scenario"]]))
         )
 
