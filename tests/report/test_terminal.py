@@ -1,6 +1,7 @@
 """The first screen: complete in 80 columns, without colour, and honest about invalid runs."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -49,6 +50,13 @@ def test_one_run_says_question_path_kernel_flows_charts_and_verdict(single: Path
         "Report  report.html",
     ):
         assert part in text
+
+
+def test_cells_that_last_differently_are_said_as_a_range(single: Path) -> None:
+    record = Record.open(next(single.rglob("manifest.json")).parent)
+    short = model.view(record, [], factors={}, points=0, explained=False)
+    assert model.lasting([short, short]) == "30 s"
+    assert model.lasting([replace(short, duration_s=80.0), short]) == "30 to 80 s"
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])

@@ -10,7 +10,7 @@ from rushhour.report.answer import answer
 from rushhour.report.definitions import definitions
 from rushhour.report.gather import about, views
 from rushhour.report.machines import distrusted, links_said, work_said
-from rushhour.report.model import kept_said
+from rushhour.report.model import kept_said, lasting
 from rushhour.report.published import sheets
 from rushhour.report.tables import cells_table, flows_table
 from rushhour.report.warned import MOST_WARNINGS, warned
@@ -67,7 +67,7 @@ def _facts(runs: list[RunView]) -> Iterator[str]:
     if kept := kept_said(runs):
         yield f"* kept: {said(kept)}"
     yield f"* seed: {', '.join(str(seed) for seed in sorted({run.seed for run in runs})[:20])}"
-    yield f"* duration: {first.duration_s:g} s, runs: {len(runs)}"
+    yield f"* duration: {lasting(runs)}, runs: {len(runs)}"
 
 
 def _changed(head: About) -> Iterator[str]:

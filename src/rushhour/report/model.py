@@ -140,6 +140,12 @@ def kept_said(runs: Sequence[RunView]) -> str:
     return f"Of {which} the metrics were kept, not the tables: no curves, no causes." if slim else ""
 
 
+def lasting(runs: Sequence[RunView]) -> str:
+    """How long the experiments last, a range where cells differ."""
+    spans = sorted({run.duration_s for run in runs})
+    return f"{spans[0]:g} s" if len(spans) == 1 else f"{spans[0]:g} to {spans[-1]:g} s"
+
+
 def said(value: Any) -> str:
     """A factor's value in words: lists and tables joined, booleans as on and off."""
     if isinstance(value, bool):

@@ -17,7 +17,7 @@ from rushhour.report.figure import Collector, over_run, screen
 from rushhour.report.figure.overview import overviews
 from rushhour.report.gather import about, views
 from rushhour.report.machines import distrusted, links_said, work_said
-from rushhour.report.model import kept_said
+from rushhour.report.model import kept_said, lasting
 from rushhour.report.palette import Palette
 from rushhour.report.printed import printed
 from rushhour.report.published import REACH, sheets
@@ -129,7 +129,7 @@ def _head(head: About, runs: list[RunView], said: str, width: int) -> Renderable
     seeds = sorted({run.seed for run in runs})
     seed = f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"
     count = f" · {len(runs)} runs" if len(runs) > 1 else ""
-    lines.append(Text(f"{shown} · {first.lab} · {seed} · {first.duration_s:g} s{count}", "dim"))
+    lines.append(Text(f"{shown} · {first.lab} · {seed} · {lasting(runs)}{count}", "dim"))
     return Constrain(Group(*lines, Text()), width)
 
 
