@@ -10,9 +10,9 @@ from rushhour.spec.vary import quick_look
 SCENARIOS = [item.stem for item in studies()["suite"].scenarios]
 LONGEST_S = 15
 """Of virtual time; BBR's PROBE_RTT comes after ten."""
-WAITS_S = {"time-wait": 80, "silent-receiver": 22, "user-timeout-far": 30}
-"""Of virtual time, where a cell waits for a kernel's clock (TCP_TIMEWAIT_LEN, BR_DEFAULT_AGEING_TIME,
-backed-off probes) and sends little."""
+WAITS_S = {"time-wait": 80, "silent-receiver": 22, "user-timeout-far": 30, "window-shut-gone": 420}
+"""Of virtual time, where a cell waits for a kernel's clock (TCP_TIMEWAIT_LEN, TCP_RTO_MAX,
+BR_DEFAULT_AGEING_TIME, backed-off probes) and sends little."""
 BITS = 200e6
 """What a cell's bottlenecks could carry in its time: about 16 000 full frames, some 0.1 s of CPU time."""
 
