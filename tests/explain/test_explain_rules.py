@@ -67,6 +67,7 @@ def test_without_window_scaling_no_buffer_helps() -> None:
     [
         ({"wire_loss": 0.01, "segments": 1000, "retransmits": 10}, "random_loss"),
         ({"retransmits": 10, "duplicates": 9, "wire_loss": 0.001, "segments": 9000}, "reordering"),
+        ({"retransmits": 2, "duplicates": 383, "wire_loss": 0.002, "segments": 1700}, "random_loss"),
         # Nine of ten were loss probes whose answers were late: nothing was overtaken.
         (
             {"retransmits": 10, "duplicates": 9, "unprompted": 9, "wire_loss": 0.001, "segments": 1000},

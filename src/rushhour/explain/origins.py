@@ -48,13 +48,15 @@ def _reordering(e: RecordedFlow) -> Shown | None:
     """What was taken for loss had only been overtaken: the receiver reports duplicates (RFC 2883).
 
     Without SACK most of what is sent again after a timeout had arrived; after a policer's drops much of it.
-    What a timer sent, a late answer alone makes needless.
+    What a timer sent, a late answer alone makes needless. Of more duplicates than were sent again the network
+    made some, and none tells of a retransmission.
     """
     counted = _policer(e) is None and e.hole is None  # nobody counts what a switch drops for its size
     if not e.options & OPTION_SACK or not e.retransmits or not counted:
         return None
     lost = e.wire_loss * e.segments + e.queue_drops + e.policed
-    spurious = max(e.duplicates, e.retransmits - round(lost)) - e.unprompted
+    told = e.duplicates if e.duplicates <= e.retransmits else 0
+    spurious = max(told, e.retransmits - round(lost)) - e.unprompted
     if spurious < SPURIOUS * e.retransmits:
         return None
     were = "was" if spurious == 1 else "were"
