@@ -115,7 +115,7 @@ def test_a_key_given_only_by_its_factor() -> None:
 
 def test_cells_that_contradict_only_together_are_refused_when_made() -> None:
     more = '[sweep]\ntopology.jitter = ["1ms", "0us"]\ntopology.reorder = [false, true]\n'
-    with pytest.raises(ScenarioError, match=r"topology\.jitter=0us, topology\.reorder=True"):
+    with pytest.raises(ScenarioError, match=r"topology\.jitter=0us, topology\.reorder=true"):
         list(cells(scenario(more)))
 
 
