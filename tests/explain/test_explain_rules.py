@@ -63,6 +63,19 @@ def test_without_window_scaling_no_buffer_helps() -> None:
 
 
 @pytest.mark.parametrize(
+    ("hole", "command"),
+    [
+        (1400, "sysctl -w net.ipv4.tcp_mtu_probing=2"),
+        (700, "sysctl -w net.ipv4.tcp_mtu_probing=2 && sysctl -w net.ipv4.tcp_base_mss=628"),
+    ],
+)
+def test_a_search_for_the_size_begins_below_a_black_hole(hole: int, command: str) -> None:
+    (first, *_) = findings(replace(FLOW, shares={"timeouts": 1.0}, timeouts=5, retransmits=40, hole=hole))
+    assert first.remedy is not None
+    assert first.remedy.command == command
+
+
+@pytest.mark.parametrize(
     ("change", "cause"),
     [
         ({"wire_loss": 0.01, "segments": 1000, "retransmits": 10}, "random_loss"),

@@ -58,8 +58,8 @@ class Remedy:
 
     @property
     def command(self) -> str:
-        """What is typed on the host that is named in `advice`; empty where there is none."""
-        return self.commands[0].text if self.commands else ""
+        """What is typed on the host that is named in `advice`, in a line; empty where there is none."""
+        return " && ".join(one.text for one in self.commands if one.end == self.commands[0].end)
 
 
 @dataclass(frozen=True, slots=True)

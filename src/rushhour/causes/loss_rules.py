@@ -9,6 +9,7 @@ from rushhour.causes.end_rules import switched_off
 from rushhour.causes.evidence import OPTION_SACK, Cure, Named, Setting
 from rushhour.causes.telling import LEAST_TIMEOUT, by_shown, held, lasting, said, sentence, told
 from rushhour.causes.thresholds import (
+    BASE_MSS,
     BBR_LOSS,
     BELOW_POLICER,
     DAMAGED,
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
     from rushhour.causes.evidence import Evidence, Shown
     from rushhour.causes.telling import Rule
+
+
+_HEADERS = 72
+"""Of IPv6, and of TCP with timestamps."""
 
 
 def corruption(e: Evidence, _: float) -> Named | None:
@@ -168,13 +173,20 @@ def black_hole(e: Evidence, _: float) -> Named | None:
 
 
 def _smaller(e: Evidence, shown: Shown) -> Cure:
-    """Segments that pass from the beginning."""
-    name, size = "net.ipv4.tcp_mtu_probing", shown.words["size"]
-    advice = f"Give {e.called(e.sender)} an MTU of {size} bytes"
-    if str(e.setting(e.sender, name)) == "2":
+    """Segments that pass from the beginning: a search begins with `tcp_base_mss`, which may be too much."""
+    name, base = "net.ipv4.tcp_mtu_probing", "net.ipv4.tcp_base_mss"
+    passes = int(shown.words["size"]) - _HEADERS
+    advice = f"Give {e.called(e.sender)} an MTU of {shown.words['size']} bytes"
+    search = () if str(e.setting(e.sender, name)) == "2" else (Setting(e.sender, name, "2"),)
+    asked = e.setting(e.sender, base)
+    if passes < (BASE_MSS if asked is None else int(str(asked))):
+        below = f"{base} = {passes}" + (f" with {name} = 2" if search else "")
+        start = (*search, Setting(e.sender, base, f"{passes}"))
+        return Cure(f"{advice}, or let its TCP begin below and look for what passes ({below}).", start)
+    if not search:
         return Cure(f"{advice}.")
     searched = f"or let its TCP begin below and look for what passes ({name} = 2; 1: after a few timeouts)"
-    return Cure(f"{advice}, {searched}.", (Setting(e.sender, name, "2"),))
+    return Cure(f"{advice}, {searched}.", search)
 
 
 def timeouts(e: Evidence, _: float) -> Named | None:

@@ -106,6 +106,11 @@ SHARERS = T(4, "sockets at least that TCP's memory is for: none takes more than 
 
 # Losses told apart.
 SPURIOUS = T(0.5, "part of the retransmissions not needed, from which it is reordering, not loss", "RFC 2883")
+BASE_MSS = T(
+    1024,
+    "bytes of a segment with which a search for the path's MTU begins by default",
+    "RFC 4821, 7.2",
+)
 LATE = T(0.005, "part of datagrams late from which reordering is spoken of", "RFC 5681, 3.2")
 LEAST_EXTENT = T(10, "places at least that a sender is told to wait for packets that are overtaken")
 BBR_LOSS = T(0.1, "loss up to which BBR is proposed: it ignores single losses")
