@@ -324,9 +324,10 @@ def _ends(layout: Layout) -> list[dict[str, object]]:
 
 def _end(layout: Layout, stage: Stage) -> dict[str, object]:
     """What a stage does, as the context has it; `over_time` and `classes` only where there are some."""
+    limit = stage.known or stage.limit
     end = settings(layout, stage) | {
-        "buffer_bytes": stage.limit.bytes,
-        "buffer_packets": stage.limit.packets,
+        "buffer_bytes": limit.bytes,
+        "buffer_packets": limit.packets,
         "queue": stage.words,
         "role": stage.role,
     }

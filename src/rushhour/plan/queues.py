@@ -219,9 +219,14 @@ def _discipline(queue: Queue, limit: Limit, frame: int) -> str:
         if limit.packets is not None:
             return f"pfifo limit {limit.packets}"
         return "" if queue.shaper == "tbf" else f"bfifo limit {limit.in_bytes(frame)}b"
-    if queue.rate_bps is None and queue.buffer is not None and queue.buffer.bdp is not None:
-        return _complete(words, {})  # no rate, no BDP: the discipline's own default
+    if _by_itself(queue):
+        return _complete(words, {})
     return _complete(words, _own_limit(queue, kind, words, limit, frame))
+
+
+def _by_itself(queue: Queue) -> bool:
+    """Whether a discipline keeps its own default: without a rate there is no BDP."""
+    return queue.rate_bps is None and queue.buffer is not None and queue.buffer.bdp is not None
 
 
 def _own_limit(queue: Queue, kind: str, words: list[str], limit: Limit, frame: int) -> dict[str, str]:
@@ -306,3 +311,16 @@ def stated_limit(queue: Queue, limit: Limit, frame: int) -> Limit:
     if kind in kinds.BYTE_LIMITED:
         return Limit(_bytes(value_after(words, kinds.BYTE_LIMITED[kind])) or limit.in_bytes(frame), None)
     return limit
+
+
+def known_limit(queue: Queue, stated: Limit) -> Limit:
+    """The limit as far as it is known: a default that a discipline keeps is not, tbf's words give its own."""
+    words = in_the_end(queue.words) or ["fifo"]
+    kind = words[0]
+    if kind == "fifo" or not _by_itself(queue):
+        return stated
+    key = "limit" if kind == "tbf" else kinds.PACKET_LIMITED.get(kind) or kinds.BYTE_LIMITED.get(kind, "")
+    own = value_after(words, key)
+    if own is None:
+        return Limit(None, None)
+    return Limit(_bytes(own), None) if kind == "tbf" else stated

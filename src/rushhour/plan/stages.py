@@ -24,6 +24,7 @@ from rushhour.plan.queues import (
     beside_control,
     change_lines,
     in_the_end,
+    known_limit,
     later_lines,
     microsecond,
     queue_lines,
@@ -78,6 +79,7 @@ class Stage:
     loss: float = 0.0  # netem's, of independent packets; a wire has its own
     serial_bps: int | None = None  # at which a wire sends what the shaper before it lets go
     ahead_bytes: int = 0  # what that shaper may let go before it can be sent
+    known: Limit | None = None  # the limit as records tell it, where `limit` is a guess to try it with
 
 
 PLAIN = Stage()
@@ -254,6 +256,7 @@ def _queue(queue: Queue, link: Link, rtt_ns: int) -> Stage:
         inner_bps=inner,
         flow_bps=stated_flow_rate(queue.words),
         loss=netem.loss(own),
+        known=known_limit(queue, stated),
     )
 
 
