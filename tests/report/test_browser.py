@@ -73,6 +73,15 @@ def test_a_phone_scrolls_in_one_direction(sweep: str, tmp_path: Path, width: int
     assert 0.7 * width < said["swept"] <= width
 
 
+def test_a_long_level_is_no_wider_than_a_phone(tmp_path: Path) -> None:
+    cells = [
+        {"queue": f"cake bandwidth 4mbit besteffort triple-isolate autorate-{way}"} for way in ("a", "b")
+    ]
+    page = render(ResultSet.open(make_set(tmp_path / "set", cells, seconds=6)))
+    said = drive(page, tmp_path, "said.page = document.documentElement.scrollWidth;", 360)
+    assert said["page"] <= 360
+
+
 def test_keys_move_the_cursor_zoom_and_change_the_run(sweep: str, tmp_path: Path) -> None:
     steps = """
     $("#run").focus();

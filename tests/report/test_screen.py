@@ -109,6 +109,20 @@ def test_of_levels_that_find_no_room_only_the_long_words_are_cut() -> None:
     assert all(word in under for word in ("well", "dies,", "tcp_orph"))
 
 
+def test_long_words_break_behind_their_hyphens_before_they_are_cut() -> None:
+    levels = [
+        "cake besteffort triple-isolate autorate-ingress",
+        "cake precedence",
+        "cake diffserv4",
+        "cake wash",
+    ]
+    (found,) = overviews(runs({("a", word): 0.1 * n for n, word in enumerate(levels)}, "cc", "fault"))
+    assert found.plot is not None
+    under = " ".join(" ".join(line.split()) for line in text_of(found.plot, 60))
+    assert all(word in under for word in ("triple-", "isolate", "autorate-", "ingress"))
+    assert "…" not in under
+
+
 def test_a_sweep_ends_with_the_figure_its_scenario_has_first_over_a_factor(tmp_path: Path) -> None:
     cells = [{"cc": cc, "topology.loss": loss} for cc in ("reno", "bbr") for loss in ("0%", "1%")]
     path = make_set(tmp_path / "set", cells, seconds=6)

@@ -244,8 +244,16 @@ def _cut(words: Sequence[str], letters: int) -> list[list[str]]:
     """Levels in lines of so many letters with their long words cut; where there is room for few, one line."""
     if letters < _LEGIBLE:
         return [[_cut_word(word, letters)] for word in words]
-    parts = (" ".join(_cut_word(part, letters) for part in word.split()) for word in words)
+    parts = (
+        " ".join(part if len(part) <= letters else _cut_parts(part, letters) for part in word.split())
+        for word in words
+    )
     return [textwrap.wrap(part, letters) for part in parts]
+
+
+def _cut_parts(word: str, letters: int) -> str:
+    """A word whose parts between hyphens are cut: lines may break behind these."""
+    return "-".join(_cut_word(part, letters - 1) for part in word.split("-"))
 
 
 def _cut_word(word: str, letters: int) -> str:
