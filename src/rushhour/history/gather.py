@@ -11,6 +11,7 @@ from sqlalchemy import or_, select
 from rushhour.errors import UsageError
 from rushhour.history.changes import changes
 from rushhour.history.series import EXACT_LABS, Point, Series
+from rushhour.spec.toml import plain_word
 from rushhour.store import query, schema
 from rushhour.store.filters import named, of_kernel
 from rushhour.store.order import release_order
@@ -140,7 +141,7 @@ def _nothing(
         known: dict[str, set[str]] = {}
         for (text,) in connection.execute(texts):
             for name, value in json.loads(text).items():
-                known.setdefault(name, set()).add(str(value))
+                known.setdefault(name, set()).add(plain_word(value))
         words = "; ".join(
             f"{name}: {', '.join(sorted(values)[:8])}" for name, values in sorted(known.items())
         )

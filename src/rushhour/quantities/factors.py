@@ -20,5 +20,10 @@ def named(asked: str | Sequence[str] | None) -> tuple[str, ...]:
 
 def _is(value: object, wanted: object) -> bool:
     choices = wanted if isinstance(wanted, list | tuple) else [wanted]
-    # A value of `--set` may be a number where the file has a text.
-    return any(value == choice or str(value) == str(choice) for choice in choices)
+    # A value of `--set` may be a number where the file has a text; a word of a command is always a text.
+    return any(value == choice or bool(_texts(value) & _texts(choice)) for choice in choices)
+
+
+def _texts(value: object) -> set[str]:
+    """How a value may be written: a truth as TOML has it, too."""
+    return {str(value), str(value).lower()} if isinstance(value, bool) else {str(value)}
