@@ -284,6 +284,21 @@ def test_a_locked_window_that_was_surpassed_limits_nothing() -> None:
     assert "route-cwnd" not in {one.key for one in find(case)}
 
 
+@pytest.mark.parametrize(
+    ("queue", "replaced"),
+    [
+        (queues("pfifo", limit_packets=10), True),
+        (queues("tbf", rate_bps=50_000_000, limit_bytes=50_000, burst_bytes=5000), False),
+    ],
+)
+def test_no_shaper_is_taken_away_for_what_it_dropped(queue: list[dict[str, Any]], *, replaced: bool) -> None:
+    dropped = {"b": {f"qdisc.eno1.{queue[0]['kind']}.root.drops": 90.0}}
+    bob = changed(server("bob"), qdisc__eno1__qdiscs=queue)
+    case = Case(changed(server("alice")), bob, {"b→a": Measured("b→a", counters=dropped)}, GIGABIT)
+    (found,) = (one for one in find(case) if one.key == "drops-in-the-own-queue")
+    assert bool(found.fix) == replaced
+
+
 def test_a_shaper_tells_what_it_held_back_while_the_path_was_measured() -> None:
     shaped = {"qdisc__eno1__qdiscs": queues("tbf", rate_bps=50_000_000, limit_bytes=50_000)}
     rose = {"a→b": Measured("a→b"),

@@ -221,6 +221,7 @@ def test_a_copy_of_a_flow_is_changed_by_the_name_that_the_scenario_has() -> None
 def test_numbers_are_said_as_people_write_them() -> None:
     assert (rate(18.34e6), size(229_000), time(0.0429)) == ("18.3 Mbit/s", "229 kB", "42.9 ms")
     assert (percent(0), percent(0.0042), percent(0.031), percent(0.97)) == ("0 %", "0.42 %", "3.1 %", "97 %")
+    assert (percent(5.4e-7), percent(1e-6)) == ("0.000054 %", "0.0001 %")
     assert (rate(999.7e6), rate(0)) == ("1000 Mbit/s", "0 bit/s")
     assert [rounded_up(value) for value in (0.2, 7.1, 101, 3_750_001)] == [1, 8, 110, 3_800_000]
 

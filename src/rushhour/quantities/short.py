@@ -40,7 +40,11 @@ def percent(part: float) -> str:
     value = 100 * part
     if value == 0 or value >= 10:
         return f"{value:.0f} %"
-    return f"{value:.1f} %" if value >= 1 else f"{value:.2g} %"
+    if value >= 1:
+        return f"{value:.1f} %"
+    # Where two digits would have an exponent, as many places as they need.
+    text = f"{value:.2g}"
+    return f"{value:.{1 - math.floor(math.log10(value))}f} %" if "e" in text else f"{text} %"
 
 
 def rounded_up(value: float) -> int:

@@ -153,6 +153,9 @@ def drops(case: Case) -> Iterator[Finding]:
             continue
         # Queues that manage their length drop to keep it short: that is their work.
         managed = any(one.kind in kinds.MANAGING for _, one in queues(facts))
+        # Another discipline at the root would take a shaper away, which somebody put there.
+        shaped = any(one.options.rate_bps for _, one in queues(facts))
+        replaced = common.shell(end, f"tc qdisc replace dev {common.device(facts)} root fq")
         yield finding(
             "drops-in-the-own-queue",
             "note" if managed else "warning",
@@ -160,7 +163,7 @@ def drops(case: Case) -> Iterator[Finding]:
             end,
             evidence=tuple(told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())),
             gain="no retransmissions of what never left",
-            fix=(common.shell(end, f"tc qdisc replace dev {common.device(facts)} root fq"),),
+            fix=() if shaped else (replaced,),
         )
 
 
