@@ -10,6 +10,7 @@ import click
 
 from rushhour.cli import INTERRUPTED, SETTINGS
 from rushhour.cli.screen import console, echo, tell_json
+from rushhour.quantities.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -255,9 +256,10 @@ def _show(index: Index, runs: int, made: Sequence[Path], never: str | None) -> N
 def _show_never(found: dict[str, list[dict[str, Any]]]) -> None:
     for name, functions in found.items():
         echo()
-        echo(
-            f"{name}: {len(functions)} functions are never executed" if functions else f"{name}: all executed"
+        never = (
+            f"{plural(len(functions), 'function')} {'is' if len(functions) == 1 else 'are'} never executed"
         )
+        echo(f"{name}: {never if functions else 'every function is executed'}")
         for one in functions:
             echo(f"  {one['first']:>6}  {one['name']}")
 
@@ -266,7 +268,7 @@ def _table(rows: Sequence[Totals], title: str) -> Any:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(title, no_wrap=True)
+    table.add_column(title, overflow="fold")  # numbers stay whole
     for heading in ("lines", "", "functions", "", "branches", ""):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
@@ -275,7 +277,7 @@ def _table(rows: Sequence[Totals], title: str) -> Any:
             for part in (row.lines, row.functions, row.branches)
             for text in (
                 f"{part.executed}/{part.total}",
-                f"{100 * part.fraction:.0f} %" if part.total else "",
+                part.said if part.total else "",
             )
         ]
         table.add_row(row.name, *cells)

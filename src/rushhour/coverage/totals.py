@@ -34,6 +34,13 @@ class Share:
         """Between 0 and 1; of nothing, all."""
         return self.executed / self.total if self.total else 1.0
 
+    @property
+    def said(self) -> str:
+        """In whole percent, which is never 0 or 100 where it is not."""
+        if 0 < self.executed < 0.005 * self.total:
+            return "<1 %"
+        return ">99 %" if 0.995 * self.total < self.executed < self.total else f"{100 * self.fraction:.0f} %"
+
 
 NOTHING = Share(0, 0)
 

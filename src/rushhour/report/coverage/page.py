@@ -41,7 +41,7 @@ class Row:
         """Of lines, functions and branches: the percentage, the numbers, the length of the bar."""
         parts = (self.totals.lines, self.totals.functions, self.totals.branches)
         return [
-            (f"{100 * part.fraction:.0f} %" if part.total else "-", f"{part.executed} of {part.total}",
+            (part.said if part.total else "-", f"{part.executed} of {part.total}",
              max(1, round(_STEPS * part.fraction)) if part.executed else 0)
             for part in parts
         ]  # fmt: skip
