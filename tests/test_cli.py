@@ -141,6 +141,12 @@ def test_the_list_of_commands_says_what_each_says_of_itself() -> None:
     assert {name: one.get_short_help_str(200) for name, one in said.items() if one} == SUMMARIES
 
 
+@pytest.mark.parametrize("words", sorted({words[:1] for words in COMMANDS if len(words) > 1}), ids=" ".join)
+def test_no_list_of_commands_cuts_a_sentence(words: tuple[str, ...]) -> None:
+    listed = rush(*words, "--help", COLUMNS="80").stdout.partition("Commands:")[2]
+    assert "..." not in listed
+
+
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_every_command_has_help_with_an_example(words: tuple[str, ...]) -> None:
     done = rush(*words, "--help", COLUMNS="80")

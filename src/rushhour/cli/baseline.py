@@ -27,7 +27,7 @@ def baseline() -> None:
     """
 
 
-@baseline.command()
+@baseline.command(short_help="Keep records under a new name.")
 @click.argument("name")
 @click.argument("records", metavar="RECORDS")
 @click.option(

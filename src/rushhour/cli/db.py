@@ -55,7 +55,7 @@ def import_(folders: tuple[Path, ...], *, db: str | None, tags: tuple[str, ...],
             echo(f"in {store.where}; to look at one metric: rushhour history METRIC SCENARIO", err=True)
 
 
-@db.command()
+@db.command(short_help="Show where the database is, and how much is in it.")
 @DB
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 def info(*, db: str | None, as_json: bool) -> None:

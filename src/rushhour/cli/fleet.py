@@ -25,7 +25,7 @@ def fleet() -> None:
     """
 
 
-@fleet.command()
+@fleet.command(short_help="Start a scheduler here, and workers elsewhere.")
 @click.argument("hosts", type=click.Path(dir_okay=False, path_type=Path), metavar="HOSTS")
 @_NAME
 @click.option("--scheduler", metavar="PLACE", help="Where the scheduler is.  [default: local]")
@@ -110,7 +110,7 @@ def status(name: str | None, *, as_json: bool) -> int:
     return 0 if found.whole else 1
 
 
-@fleet.command()
+@fleet.command(short_help="End a fleet, also one that was left half-started.")
 @_NAME
 @click.option(
     "--purge",
@@ -130,7 +130,7 @@ def down(name: str | None, *, purge: bool, forget: bool) -> None:
     echo(f"fleet {chosen} is down: {ended} process{'es' * (ended != 1)} ended")
 
 
-@fleet.command()
+@fleet.command(short_help="Download what hosts without a package index need.")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--python", metavar="VERSION", help="The hosts' Python: 3.12.  [default: as here]")
 def wheels(folder: Path, python: str | None) -> None:

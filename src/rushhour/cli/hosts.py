@@ -22,7 +22,7 @@ def hosts() -> None:
     """
 
 
-@hosts.command()
+@hosts.command(short_help="Say whether the agent can work at each PLACE.")
 @click.argument("places", nargs=-1, required=True, metavar="PLACE...")
 @click.option("--ssh-config", type=click.Path(dir_okay=False), help="A configuration for `ssh -F`.")
 @click.option("--sudo", is_flag=True, help="Start the agents there by `sudo -n`.")

@@ -117,7 +117,7 @@ def build(
     return 0
 
 
-@kernel.command("list")
+@kernel.command("list", short_help="List the kernels, those built here first.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 def list_kernels(*, as_json: bool) -> None:
     """List the kernels: those built here, the newest first, then those of installed packages.
@@ -172,7 +172,7 @@ def remove(names: tuple[str, ...], *, sources: bool, as_json: bool) -> None:
         echo(json.dumps(removed, indent=1))
 
 
-@kernel.command()
+@kernel.command(short_help="Remove sources and build directories of kernels.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 def clean(names: tuple[str, ...]) -> None:
     """Remove unpacked sources and build directories, of the kernels NAME or all; the kernels stay.

@@ -77,7 +77,7 @@ def show(name: str, *, as_json: bool) -> None:
         _show_change(change)
 
 
-@profile.command()
+@profile.command(short_help="Show what a profile would change at PLACE.")
 @click.argument("place")
 @click.argument("name")
 @click.option("--device", metavar="DEV", help="The device for changes that name none.")
