@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
+from matplotlib.backend_bases import get_registered_canvas_class
+
 from rushhour.report.figure.description import THEORETICAL, Style
 from rushhour.report.figure.ticks import in_lines
 
@@ -51,6 +53,10 @@ STYLE: Any = {
     # Type 42: whole letters that an editor can still change, not outlines.
     "pdf.fonttype": 42,
 }
+_DPI = 160
+"""Dots an inch of a PNG."""
+_POINTS = 72
+"""Of all other forms: they have no dots, and their unit is the point."""
 # Nothing of the day or the program's version goes into the file.
 _METADATA: dict[str, dict[str, None]] = {
     "svg": {"Date": None, "Creator": None},
@@ -131,5 +137,18 @@ def plain(text: str) -> str:
 def encoded(figure: Figure, form: str) -> bytes:
     """The figure as the bytes of a file, without the day or a version in them."""
     target = io.BytesIO()
-    figure.savefig(target, format=form, dpi=160, metadata=_METADATA[form])
+    _lay_out(figure, form)
+    figure.savefig(target, format=form, dpi=_DPI, metadata=_METADATA[form])
     return target.getvalue()
+
+
+def _lay_out(figure: Figure, form: str) -> None:
+    """Find the place of everything now, for which saving would draw the whole figure once more."""
+    engine = figure.get_layout_engine()
+    if engine is None:
+        return
+    # Measured as it will be drawn: letters of a PNG stand on its dots.
+    get_registered_canvas_class(form)(figure)
+    figure.dpi = _DPI if form == "png" else _POINTS
+    engine.execute(figure)
+    figure.set_layout_engine(None)
