@@ -58,7 +58,7 @@ def _settled(shown: Page, at_least: int) -> None:
 def verdict() -> Mapping[str, str]:
     """What a comparison says of a kernel whose CUBIC halves its window, and where both runs part."""
     name = mutant().folder.name
-    with tempfile.TemporaryDirectory() as room, page(1060, 1700) as shown:
+    with tempfile.TemporaryDirectory() as room, page(1120, 1700) as shown:
         words = ["compare", BASE, name, "--scenario", VERDICT, "--out", "out", "--json"]
         document = json.loads(rush(*words, cwd=Path(room), codes=(1,)))
         told = next(cell for cell in document["cells"] if cell["label"] == CELL)
@@ -66,8 +66,10 @@ def verdict() -> Mapping[str, str]:
         cell = shown.locator("section.cell", has_text=CELL.replace("topology.", "")).first
         cell.scroll_into_view_if_needed()
         cell.locator("canvas").first.wait_for()
-        shown.wait_for_timeout(800)
         cell.evaluate("cell => { cell.style.padding = '24px'; }")
+        # Plots are drawn again, as wide as they may be now.
+        shown.set_viewport_size({"width": 1121, "height": 1700})
+        shown.wait_for_timeout(800)
         cell.screenshot(path=IMAGES / "verdict.png")
     return {"divergence": told["divergence"]["sentence"]}
 
