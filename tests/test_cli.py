@@ -315,7 +315,8 @@ def test_show_says_what_a_scenario_guards_and_who_judges(tmp_path: Path) -> None
 
 def test_show_draws_and_counts_and_runs_nothing(tmp_path: Path) -> None:
     (tmp_path / "short.toml").write_text(SCENARIO)
-    assert "2 cells, 2 runs of 0.2 s" in rush("show", "short.toml", cwd=tmp_path).stdout
+    shown = rush("show", "short.toml", cwd=tmp_path).stdout
+    assert "2 cells, 2 runs of 0.2 s; drawn is the first: cc=" in shown
     (tmp_path / "short.toml").unlink()
     done = rush("show", "window-scaling", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -11,7 +11,7 @@ import click
 
 from rushhour.cli import SETTINGS
 from rushhour.cli.screen import echo, tell_json
-from rushhour.quantities.words import plural, singular
+from rushhour.quantities.words import least_to_most, plural, singular
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,8 +142,10 @@ def _describe(scenario: Scenario, cells: list[Cell], *, all_cells: bool) -> None
     if head:
         echo("\n".join(head) + "\n")
     echo(planning.drawing(cells[0].scenario).rstrip() + "\n")
-    runs = len(cells) * scenario.repeat
-    echo(f"{plural(len(cells), 'cell')}, {plural(runs, 'run')} of {scenario.span.ns / 1e9:g} s")
+    runs = plural(len(cells) * scenario.repeat, "run")
+    lasting = least_to_most((cell.scenario.span.ns / 1e9 for cell in cells), "s")
+    drawn = f"; drawn is the first: {cells[0].label}" if len(cells) > 1 else ""
+    echo(f"{plural(len(cells), 'cell')}, {runs} of {lasting}{drawn}")
     if all_cells:
         for cell in cells:
             echo(f"{cell.index:>6}  {cell.label}")

@@ -23,6 +23,12 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
+def least_to_most(values: Iterable[float], unit: str) -> str:
+    """What all of several are, a range where they differ: `10 s`, `4 to 60 s`."""
+    ends = sorted(set(values))
+    return f"{ends[0]:g} {unit}" if len(ends) == 1 else f"{ends[0]:g} to {ends[-1]:g} {unit}"
+
+
 def every(count: int, noun: str) -> str:
     """All of several: `both runs`, `all 3 runs`."""
     return f"{'both' if count == 2 else f'all {count}'} {noun}s"

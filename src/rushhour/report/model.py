@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.explain import policers
 from rushhour.metrics.surroundings import machines
-from rushhour.quantities.words import quantity
+from rushhour.quantities.words import least_to_most, quantity
 from rushhour.record import courses
 from rushhour.report.machines import as_found
 from rushhour.report.panels import Panel, bottlenecks, panels_of
@@ -142,8 +142,7 @@ def kept_said(runs: Sequence[RunView]) -> str:
 
 def lasting(runs: Sequence[RunView]) -> str:
     """How long the experiments last, a range where cells differ."""
-    spans = sorted({run.duration_s for run in runs})
-    return f"{spans[0]:g} s" if len(spans) == 1 else f"{spans[0]:g} to {spans[-1]:g} s"
+    return least_to_most((run.duration_s for run in runs), "s")
 
 
 def said(value: Any) -> str:
