@@ -233,6 +233,11 @@ pub struct Route {
     /// TCP's timestamps count microseconds on it.
     #[serde(default)]
     pub microseconds: bool,
+    /// Segments that its connections begin to send with, and of the first window that they offer; absent: the kernel's.
+    #[serde(default)]
+    pub initcwnd: Option<u32>,
+    #[serde(default)]
+    pub initrwnd: Option<u32>,
 }
 
 /// One next hop, or several of equal cost.

@@ -130,6 +130,7 @@ def test_one_machine_may_take_the_part_of_many_nodes() -> None:
         ("suite/rate-change", MIDDLE, "[[pattern]]"),
         ("suite/police", MIDDLE, "a policer"),
         ("suite/precise-timestamps", None, "timestamps"),
+        ("suite/route-windows", None, "initcwnd or initrwnd of node s1"),
         ("suite/several-paths", MIDDLE, "several ways"),
         ("giurgiu/devices-in-between", MIDDLE, "another bottleneck or another delay"),
     ],

@@ -56,6 +56,7 @@ TOPOLOGY: Document = LINK | {
 }  # fmt: skip
 NODE: Document = {
     "role": "switch", "balance": "packet", "sysctl": {"net.ipv4.tcp_sack": "0"}, "drop_input": "7%",
+    "initcwnd": 7, "initrwnd": 7,
 }  # fmt: skip
 FLOW: Document = {
     "start": "1s", "duration": "2s", "count": 2, "cc": "reno", "receiver_cc": "reno", "ecn": True,

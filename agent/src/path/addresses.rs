@@ -15,7 +15,9 @@ const RTN_UNICAST: u8 = 1;
 const NDA_DST: u16 = 1;
 const NDA_LLADDR: u16 = 2;
 const FR_ACT_TO_TBL: u8 = 1;
+const RTAX_INITCWND: u16 = 11;
 const RTAX_FEATURES: u16 = 12;
+const RTAX_INITRWND: u16 = 14;
 /// `RTAX_FEATURE_TCP_USEC_TS`
 const TCP_USEC_TS: u32 = 1 << 4;
 const FRA_SRC: u16 = 2;
@@ -166,9 +168,13 @@ fn order_route(
         [only] => next_hop(&mut order.body, *only, oif),
         several => multipath(&mut order.body, several, oif),
     }
-    if route.microseconds {
+    let features = route.microseconds.then_some(TCP_USEC_TS);
+    let asked = [(RTAX_INITCWND, route.initcwnd), (RTAX_FEATURES, features), (RTAX_INITRWND, route.initrwnd)];
+    if asked.iter().any(|(_, value)| value.is_some()) {
         order.body.nest(libc::RTA_METRICS, |metrics| {
-            metrics.u32(RTAX_FEATURES, TCP_USEC_TS);
+            for (kind, value) in asked {
+                value.map(|value| metrics.u32(kind, value));
+            }
         });
     }
     Ok(order)

@@ -201,10 +201,12 @@ def _path_manager(node: PlanNode) -> list[str]:
 def _route(route: PlanRoute) -> str:
     to = f"ip -n {_q(route.node)} route add {route.to}"
     to += f" table {route.table}" if route.table is not None else ""
-    features = " features tcp_usec_ts" if route.microseconds else ""
+    windows = {"initcwnd": route.initcwnd, "initrwnd": route.initrwnd}
+    asked = "".join(f" {name} {segments}" for name, segments in windows.items() if segments is not None)
+    asked += " features tcp_usec_ts" if route.microseconds else ""
     if route.dev is not None:
-        return f"{to} via {route.hops[0]} dev {_q(route.dev)}{features}"
-    return to + features + "".join(f" nexthop via {address}" for address in route.hops)
+        return f"{to} via {route.hops[0]} dev {_q(route.dev)}{asked}"
+    return to + asked + "".join(f" nexthop via {address}" for address in route.hops)
 
 
 def egress(end: PlanEgress) -> Iterator[str]:

@@ -27,7 +27,7 @@ from rushhour.plan.patterns import with_patterns
 from rushhour.plan.pauses import pauses
 from rushhour.plan.presets import resolve
 from rushhour.plan.programs import program_entries, program_nodes
-from rushhour.plan.routes import BY_PACKET, FIRST_TABLE, Step, marking_lines
+from rushhour.plan.routes import BY_PACKET, FIRST_TABLE, Step, marking_lines, route_keys
 from rushhour.plan.schedule import scheduled
 from rushhour.plan.stages import Change
 from rushhour.plan.tools import tools
@@ -166,9 +166,7 @@ def _always(layout: Layout, scenario: Scenario, flows: Sequence[Scheduled], seed
         "sample_ns": scenario.sample_interval.ns,
         "nodes": node_entries(layout),
         "links": [_link(layout, number, seed, flows) for number in range(len(layout.cables))],
-        "routes": layout.router.entries(
-            layout.ways, path_entries(layout), microseconds=scenario.timestamps == "us"
-        ),
+        "routes": layout.router.entries(layout.ways, path_entries(layout), route_keys(scenario)),
         "neighbours": _neighbours(layout),
         "flows": [
             plan_entry(

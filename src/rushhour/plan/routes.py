@@ -23,9 +23,13 @@ if TYPE_CHECKING:
     from rushhour.plan.addresses import Addressing, Interface
     from rushhour.plan.graph import Graph, Hop
     from rushhour.plan.stages import Cable
+    from rushhour.spec.scenario import Scenario
 
 FIRST_TABLE = 101
 BY_PACKET = "packet"
+_WINDOWS = ("initcwnd", "initrwnd")
+_SAID_BY = {"microseconds": "timestamps"}
+"""What a scenario calls a key of the plan's routes, where it calls it otherwise."""
 # What the kernel's fib_multipath_hash_policy is for each way of balancing, and what else it needs.
 _POLICIES: dict[str, dict[str, str]] = {
     "addresses": {"fib_multipath_hash_policy": "0"},
@@ -61,6 +65,26 @@ class Route(NamedTuple):
         if len(self.via) > 1:
             one = {"node": self.node, "to": self.to, "via": list(self.via)}
         return one if self.table is None else one | {"table": self.table}
+
+
+class RouteKeys(NamedTuple):
+    """What else routes say, as the plan has it: all of them, and those of single nodes."""
+
+    everywhere: Mapping[str, object]
+    by_node: Mapping[str, Mapping[str, object]]
+
+    def of(self, node: str) -> dict[str, object]:
+        return {**self.everywhere, **self.by_node.get(node, {})}
+
+
+def route_keys(scenario: Scenario) -> RouteKeys:
+    """What a scenario asks of its hosts' routes."""
+    everywhere = {"microseconds": True} if scenario.timestamps == "us" else {}
+    asked = {node.name: {key: getattr(node, key) for key in _WINDOWS} for node in scenario.node}
+    given = {
+        name: {key: value for key, value in keys.items() if value is not None} for name, keys in asked.items()
+    }
+    return RouteKeys(everywhere, given)
 
 
 class Leg(NamedTuple):
@@ -123,9 +147,12 @@ class Router:
         return legs
 
     def entries(
-        self, ways: Mapping[tuple[str, str], list[list[Hop]]], own: Iterable[OwnPath], *, microseconds: bool
+        self,
+        ways: Mapping[tuple[str, str], list[list[Hop]]],
+        own: Iterable[OwnPath],
+        asked: RouteKeys,
     ) -> list[dict[str, Any]]:
-        """The routes as the plan's JSON has them; `microseconds`: TCP's timestamps count these on them.
+        """The routes as the plan's JSON has them.
 
         Raises:
             PlanError: two hosts that talk are on one network, where no route of ours says anything.
@@ -133,16 +160,15 @@ class Router:
         routes = [
             route.entry() for route in self.routes(((*pair, found) for pair, found in ways.items()), own)
         ]
-        if not microseconds:
-            return routes
         for (one, other), found in ways.items():
-            if any(len(self.legs(self.steps(hops))) == 1 for hops in found):
+            keys = [*asked.of(one), *asked.of(other)]
+            if keys and any(len(self.legs(self.steps(hops))) == 1 for hops in found):
                 raise PlanError(
-                    f"{one} and {other} are on one network, and no route says what their timestamps count",
-                    where="timestamps",
+                    f"{one} and {other} are on one network, and no route of theirs can say it",
+                    where=_SAID_BY.get(keys[0], keys[0]),
                     hint="put a router between them",
                 )
-        return [route | {"microseconds": True} for route in routes]
+        return [route | asked.of(route["node"]) for route in routes]
 
     def routes(
         self, paths: Iterable[tuple[str, str, list[list[Hop]]]], own: Iterable[OwnPath] = ()

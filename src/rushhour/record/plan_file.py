@@ -128,6 +128,8 @@ class PlanRoute(Document):
     dev: str | None = None
     table: int | None = None
     microseconds: bool = False
+    initcwnd: int | None = None
+    initrwnd: int | None = None
 
     @property
     def hops(self) -> tuple[str, ...]:

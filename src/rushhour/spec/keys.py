@@ -139,6 +139,9 @@ def _put_named(document: dict[str, object], key: str, value: object) -> None:
     # Names may hold dots: the longest that fits is meant.
     fitting = [name for name in tables if rest.startswith(f"{name}.")]
     name = "*" if rest.startswith("*.") else max(fitting, key=len, default=None)
+    if name is None and kind == "node":
+        name = rest.partition(".")[0]
+        tables[name] = _new_table(document, kind, name)
     if name is None or not tables:
         raise UnknownKeyError(
             f'"{key}" names no {kind} of this scenario', nearest(rest.split(".", maxsplit=1)[0], tables)
@@ -209,6 +212,13 @@ def _inner(table: dict[str, object], name: str, key: str) -> dict[str, object]:
 def _tables(document: dict[str, object], kind: str) -> list[dict[str, object]]:
     tables = document.get(kind, [])
     return [table for table in tables if isinstance(table, dict)] if isinstance(tables, list | tuple) else []
+
+
+def _new_table(document: dict[str, object], kind: str, name: str) -> dict[str, object]:
+    """Add a table for a node that had none to say; whether there is such a node, the checks say."""
+    table: dict[str, object] = {"name": name}
+    document[kind] = [*_tables(document, kind), table]
+    return table
 
 
 def _name(kind: str, table: dict[str, object], index: int) -> str:

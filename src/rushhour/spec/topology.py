@@ -22,6 +22,7 @@ from rushhour.spec.control import Class, Police, Scheduler
 from rushhour.spec.model import Count, Model, Name, Sysctls, Words
 
 MAX_NODES = 2_000
+MAX_SEGMENTS = 65_535
 Preset = Literal["dumbbell", "chain", "star"]
 Balance = Literal["flow", "addresses", "source", "packet"]
 BondMode = Literal["802.3ad", "balance-rr", "balance-xor", "active-backup"]
@@ -209,6 +210,18 @@ class Node(Model):
         description="share of what arrives for this host that netfilter drops at random at INPUT, as "
         "`iptables -A INPUT -m statistic --mode random --probability P -j DROP` does: behind all queues and "
         "wires, drawn by the kernel's own generator (repeatable on one kernel, other packets on another)",
+    )
+    initcwnd: Count | None = Field(
+        None,
+        le=MAX_SEGMENTS,
+        description="segments that connections of this host begin to send with, said by its routes "
+        "(`ip route … initcwnd`); default the kernel's: 10 (RFC 6928)",
+    )
+    initrwnd: Count | None = Field(
+        None,
+        le=MAX_SEGMENTS,
+        description="segments of the first window that this host offers, likewise (`initrwnd`); default by "
+        "its receive buffer, 65535 bytes at most",
     )
 
 

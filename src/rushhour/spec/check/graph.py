@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 
     from rushhour.spec.scenario import Scenario
 
+_OF_HOSTS = {
+    "drop_input": "nothing arrives for it",
+    "initcwnd": "no connection begins there",
+    "initrwnd": "no connection begins there",
+}
+"""Keys of a node that mean nothing at a router or a switch, and why."""
 _EITHER = 'either [topology] with preset = "dumbbell", "chain" or "star", or [[link]] tables'
 
 
@@ -24,11 +30,11 @@ def check_graph(scenario: Scenario) -> Iterator[Problem]:
     if scenario.topology is None and not scenario.link:
         yield Problem((drawn,) if scenario.node else (), "there is no topology", f"give {_EITHER}")
         return
+    forwarding = set(nodes(scenario)) - set(hosts(scenario))
     for index, node in enumerate(scenario.node):
-        if node.drop_input is not None and node.name in set(nodes(scenario)) - set(hosts(scenario)):
-            yield Problem(
-                ("node", index, "drop_input"), f"{node.name} forwards: nothing arrives for it", "take a host"
-            )
+        for key, why in _OF_HOSTS.items():
+            if getattr(node, key) is not None and node.name in forwarding:
+                yield Problem(("node", index, key), f"{node.name} forwards: {why}", "take a host")
     if scenario.topology is not None:
         yield from _check_beside_preset(scenario)
         return
