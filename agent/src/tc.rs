@@ -29,14 +29,13 @@ use kinds::{gred, netem, Encoder, Hook, Kind};
 pub use lacking::{lacking, lacks_action, lacks_filter};
 pub use late::ACTIONS;
 pub use row::{dump, Row};
+pub(crate) use row::{list, told};
 use words::{Find, Words};
 
 pub(crate) const TC_H_ROOT: u32 = 0xffff_ffff;
 const TC_H_INGRESS: u32 = 0xffff_fff1;
 pub(crate) const TC_H_CLSACT_INGRESS: u32 = 0xffff_fff2;
 pub(crate) const TC_H_CLSACT_EGRESS: u32 = 0xffff_fff3;
-/// Bytes of `struct tcmsg`.
-const TCMSG: usize = 20;
 pub(crate) const TCA_KIND: u16 = 1;
 pub(crate) const TCA_OPTIONS: u16 = 2;
 /// Inside one action.
@@ -282,20 +281,6 @@ pub(crate) fn tcmsg(what: String, kind: u16, device: &Device, place: &Place, inf
         header.extend(field.to_ne_bytes());
     }
     Message::new(what, kind, CREATE | EXCL, &header)
-}
-
-/// A request for what there is of a device, or, of filters, of what hangs at one place of it. Where `ifindex` is zero:
-/// of all devices.
-pub(crate) fn list(what: impl Into<String>, kind: u16, ifindex: u32, parent: u32) -> Message {
-    let device = Device { name: "", ifindex };
-    let mut message = tcmsg(what.into(), kind, &device, &Place { parent, handle: 0 }, 0);
-    message.flags = 0;
-    message
-}
-
-/// The attributes in a message of the kernel about a qdisc, a class or a filter.
-pub(crate) fn told(payload: &[u8]) -> Option<&[u8]> {
-    payload.get(TCMSG..)
 }
 
 /// Carries out orders, and makes sure that the kernel has what it took. `socket` is open in the device's node; `within` runs work inside that node.

@@ -1,9 +1,11 @@
 //! What the kernel tells about its qdiscs.
 
-use super::{list, told, TCA_KIND, TCA_OPTIONS};
+use super::{tcmsg, Device, Place, TCA_KIND, TCA_OPTIONS};
 use crate::error::Result;
-use crate::kernel::netlink::{attribute, u32_at, u64_at, Socket};
+use crate::kernel::netlink::{attribute, u32_at, u64_at, Message, Socket};
 
+/// Bytes of `struct tcmsg`.
+const TCMSG: usize = 20;
 const TCA_XSTATS: u16 = 4;
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_BASIC: u16 = 1;
@@ -60,6 +62,20 @@ impl<'a> Row<'a> {
     }
 }
 
+/// A request for what there is of a device, or, of filters, of what hangs at one place of it. Where `ifindex` is zero:
+/// of all devices.
+pub(crate) fn list(what: impl Into<String>, kind: u16, ifindex: u32, parent: u32) -> Message {
+    let device = Device { name: "", ifindex };
+    let mut message = tcmsg(what.into(), kind, &device, &Place { parent, handle: 0 }, 0);
+    message.flags = 0;
+    message
+}
+
+/// The attributes in a message of the kernel about a qdisc, a class or a filter.
+pub(crate) fn told(payload: &[u8]) -> Option<&[u8]> {
+    payload.get(TCMSG..)
+}
+
 /// Visits every qdisc of the socket's namespace.
 pub fn dump(socket: &mut Socket, mut visit: impl FnMut(&Row)) -> Result<()> {
     socket.dump(&list("list qdiscs", libc::RTM_GETQDISC, 0, 0), |payload| {
@@ -109,6 +125,6 @@ mod tests {
                 assert_eq!(row.kind, "tbf");
             }
         }
-        assert_eq!(Row::parse(&bytes[..super::super::TCMSG]), None);
+        assert_eq!(Row::parse(&bytes[..TCMSG]), None);
     }
 }
