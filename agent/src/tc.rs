@@ -33,7 +33,7 @@ pub(crate) use row::{list, told};
 use words::{Find, Words};
 
 pub(crate) const TC_H_ROOT: u32 = 0xffff_ffff;
-const TC_H_INGRESS: u32 = 0xffff_fff1;
+pub(crate) const TC_H_INGRESS: u32 = 0xffff_fff1;
 pub(crate) const TC_H_CLSACT_INGRESS: u32 = 0xffff_fff2;
 pub(crate) const TC_H_CLSACT_EGRESS: u32 = 0xffff_fff3;
 pub(crate) const TCA_KIND: u16 = 1;

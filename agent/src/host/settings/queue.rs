@@ -10,9 +10,7 @@ use super::{device_name, error, link, Setting};
 use crate::error::Result;
 use crate::kernel::netlink::{Message, Socket, CREATE, REPLACE};
 use crate::tc::kinds::Kind;
-use crate::tc::{self, Device, Order, Place, TCA_KIND, TCA_OPTIONS, TC_H_ROOT};
-
-const TC_H_INGRESS: u32 = 0xffff_fff1;
+use crate::tc::{self, Device, Order, Place, TCA_KIND, TCA_OPTIONS, TC_H_INGRESS, TC_H_ROOT};
 
 pub(super) struct Queue {
     dev: String,
