@@ -313,6 +313,12 @@ def test_show_says_what_a_scenario_guards_and_who_judges(tmp_path: Path) -> None
     assert "Judged by: flow_completion_time_s from 1% on, " in shown
 
 
+def test_show_has_levels_as_the_names_of_cells_have_them(tmp_path: Path) -> None:
+    shown = rush("show", "giurgiu/slow-slot", cwd=tmp_path).stdout
+    assert "true" in shown
+    assert "True" not in shown
+
+
 def test_show_draws_and_counts_and_runs_nothing(tmp_path: Path) -> None:
     (tmp_path / "short.toml").write_text(SCENARIO)
     shown = rush("show", "short.toml", cwd=tmp_path).stdout

@@ -169,8 +169,10 @@ def _judged(scenario: Scenario) -> None:
 
 def _of_all_cells(text: str, scenario: Scenario) -> str:
     """A sentence about a cell with what its factors are in all of them: `100B / 1000B`."""
+    from rushhour.spec.toml import plain_word
+
     for key, values in scenario.sweep.values.items():
-        levels = list(dict.fromkeys(map(_level, values)))
+        levels = list(dict.fromkeys(map(plain_word, values)))
         few = levels if len(levels) <= _FEW else [*levels[: _FEW - 1], "…", levels[-1]]
         text = text.replace(f"{{{key}}}", " / ".join(few))
     return text
@@ -186,16 +188,11 @@ def _published(tables: Sequence[Published]) -> None:
 
 def _factors(scenario: Scenario) -> None:
     """What varies, a line for each factor; keys that vary together stand under one another."""
+    from rushhour.spec.toml import plain_word
+
     width = max(len(key) for factor in scenario.sweep.factors for key in factor.keys)
     for factor in scenario.sweep.factors:
         for place, key in enumerate(factor.keys):
-            values = ", ".join(_level(step[place]) for step in factor.steps)
+            values = ", ".join(plain_word(step[place]) for step in factor.steps)
             note = "  (together with the line above)" if place else ""
             echo(f"  {key:<{width}}  {values}{note}")
-
-
-def _level(value: object) -> str:
-    """A value of a factor; a table of settings in braces, as a scenario has it."""
-    if not isinstance(value, dict):
-        return str(value)
-    return "{ " + ", ".join(f"{key} = {json.dumps(item)}" for key, item in value.items()) + " }"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.errors import UsageError
-from rushhour.spec.toml import plain_word
+from rushhour.spec.toml import plain_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -38,7 +38,7 @@ class CellRef:
     @property
     def label(self) -> str:
         """`suite/fixed-buffers cc=cubic, buffer=2bdp`."""
-        words = ", ".join(f"{name}={plain_word(value)}" for name, value in self.factors.items())
+        words = ", ".join(plain_words(self.factors))
         return f"{self.scenario} {words}".rstrip()
 
 

@@ -15,7 +15,7 @@ from rushhour.report.verdict import markdown
 from rushhour.report.verdict.advice import of_cell
 from rushhour.report.verdict.departure import number_of, told, word
 from rushhour.report.verdict.story import read_verdict
-from rushhour.spec.toml import plain_word
+from rushhour.spec.toml import plain_words
 from rushhour.summary import index
 from rushhour.summary.expectations import judge
 from rushhour.verdict.vocabulary import SHOWN
@@ -156,6 +156,5 @@ def _told(values: Iterable[MetricValue], scenario: Mapping[str, Any]) -> Iterato
 
 
 def _label(factors: Mapping[str, object], kernel: object, repetition: int) -> str:
-    parts = [f"{key}={plain_word(value)}" for key, value in factors.items()]
-    parts += [f"kernel={kernel}"] if kernel else []
-    return " ".join([*parts, f"run={repetition + 1}"])
+    of_kernel = {"kernel": kernel} if kernel else {}
+    return " ".join([*plain_words({**factors, **of_kernel}), f"run={repetition + 1}"])

@@ -13,7 +13,7 @@ from rushhour import spec
 from rushhour.errors import Fault, ScenarioError
 from rushhour.quantities.factors import matches
 from rushhour.spec.sweep import SKIP
-from rushhour.spec.toml import inline, plain_word
+from rushhour.spec.toml import inline, plain_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,7 +87,7 @@ def label_of(factors: Mapping[str, object], sweep: Sweep) -> str:
 
 
 def _label(values: Mapping[str, object]) -> str:
-    return ", ".join(f"{key}={plain_word(value)}" for key, value in values.items())
+    return ", ".join(plain_words(values))
 
 
 def derive_seed(base: int, repetition: int) -> int:

@@ -132,8 +132,8 @@ def _impossible(plan: PlanFile) -> Iterator[str]:
     for node in plan.nodes:
         if node.drop_input:
             yield f"drop_input of node {node.name}"
-        if any(route.node == node.name and (route.initcwnd or route.initrwnd) for route in plan.routes):
-            yield f"initcwnd or initrwnd of node {node.name}"
+    for name in dict.fromkeys(route.node for route in plan.routes if route.initcwnd or route.initrwnd):
+        yield f"initcwnd or initrwnd of node {name}"
     for device in plan.devices:
         if device.bond is not None:
             yield f"the bond {device.dev} of node {device.node}"

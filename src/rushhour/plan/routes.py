@@ -74,17 +74,18 @@ class RouteKeys(NamedTuple):
     by_node: Mapping[str, Mapping[str, object]]
 
     def of(self, node: str) -> dict[str, object]:
+        """What each route of a node says."""
         return {**self.everywhere, **self.by_node.get(node, {})}
 
 
 def route_keys(scenario: Scenario) -> RouteKeys:
     """What a scenario asks of its hosts' routes."""
     everywhere = {"microseconds": True} if scenario.timestamps == "us" else {}
-    asked = {node.name: {key: getattr(node, key) for key in _WINDOWS} for node in scenario.node}
-    given = {
-        name: {key: value for key, value in keys.items() if value is not None} for name, keys in asked.items()
+    by_node = {
+        node.name: {key: value for key in _WINDOWS if (value := getattr(node, key)) is not None}
+        for node in scenario.node
     }
-    return RouteKeys(everywhere, given)
+    return RouteKeys(everywhere, by_node)
 
 
 class Leg(NamedTuple):

@@ -86,6 +86,11 @@ def plain_word(value: object) -> str:
     return value if isinstance(value, str) else inline(value)
 
 
+def plain_words(values: Mapping[str, object]) -> list[str]:
+    """Keys with their values in the name of a cell: `cc=reno`, `ecn=true`."""
+    return [f"{key}={plain_word(value)}" for key, value in values.items()]
+
+
 def value_word(value: object) -> str:
     """A value as `--set` reads it: a text without quotes where it cannot be taken for something else."""
     if not isinstance(value, str):

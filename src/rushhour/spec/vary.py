@@ -13,7 +13,7 @@ from rushhour.spec.keys import UnknownKeyError, put
 from rushhour.spec.quick import as_told, by_rule, shorter
 from rushhour.spec.scenario import Scenario
 from rushhour.spec.settle import settle
-from rushhour.spec.toml import plain_word
+from rushhour.spec.toml import plain_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -41,7 +41,7 @@ class Varying:
         Raises:
             ScenarioError: a key leads nowhere, a value is malformed, or the values contradict each other.
         """
-        where = ", ".join(f"{key}={plain_word(value)}" for key, value in values.items())
+        where = ", ".join(plain_words(values))
         try:
             fixed = put(self._common, values)
         except UnknownKeyError as error:
