@@ -370,6 +370,7 @@ fn merge(known: &mut FlowEnd, mut news: FlowEnd) {
     known.zerocopy_sends = known.zerocopy_sends.or(news.zerocopy_sends);
     known.zerocopy_copied = known.zerocopy_copied.or(news.zerocopy_copied);
     known.zerocopy_refused = known.zerocopy_refused.or(news.zerocopy_refused);
+    known.sends_refused = known.sends_refused.or(news.sends_refused);
     known.reads = known.reads.or(news.reads);
     known.classes.append(&mut news.classes);
     known.error = known.error.take().or(news.error);

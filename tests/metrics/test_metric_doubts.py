@@ -35,3 +35,13 @@ def test_many_flows_of_which_nothing_arrived_are_one_sentence(tmp_path: Path) ->
     assert doubts(few)[:2] == ["nothing of host.0 arrived", "nothing of host.1 arrived"]
     many = make.record(tmp_path / "many", flows=flows, outcomes=outcomes)
     assert doubts(many)[0] == "nothing of host.0, host.1, host.2 and 3 more flows arrived"
+
+
+def test_sends_of_datagrams_that_failed_are_told(tmp_path: Path) -> None:
+    error = "send: Connection refused (os error 111)"
+    outcomes = [make.outcome(0, sends_refused=1, error=error), make.outcome(1, error=error)]
+    flows = [make.flow(0, "one", "udp"), make.flow(1, "other", "udp")]
+    record = make.record(tmp_path / "run", flows=flows, outcomes=outcomes)
+    assert [one for one in doubts(record) if "sends" in one] == [
+        f"flow one, sends that failed: 1; the first, {error}"
+    ]

@@ -121,6 +121,9 @@ pub struct Flow {
     pub open: Open,
     #[serde(default)]
     pub close: Close,
+    /// When the receiver closes its socket, whatever still comes.
+    #[serde(default)]
+    pub leave_ns: Option<i64>,
     /// Datagrams that leave at once.
     #[serde(default)]
     pub burst: Option<u32>,
@@ -196,5 +199,11 @@ impl Flow {
     #[must_use]
     pub fn stop_or(&self, duration_ns: i64) -> i64 {
         self.stop_ns.unwrap_or(duration_ns).min(duration_ns)
+    }
+
+    /// When its receiver reads no more.
+    #[must_use]
+    pub fn reading_until(&self, duration_ns: i64) -> i64 {
+        self.leave_ns.unwrap_or(duration_ns).min(duration_ns)
     }
 }

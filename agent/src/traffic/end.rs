@@ -23,6 +23,9 @@ pub struct FlowEnd {
     /// Calls without a copy that found no room for the message about them, and waited (`ENOBUFS`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zerocopy_refused: Option<u64>,
+    /// Sends of datagrams that failed, where one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sends_refused: Option<u64>,
     /// Reads that gave datagrams, of a receiver that takes several at once (`UDP_GRO`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reads: Option<u64>,

@@ -57,7 +57,7 @@ pub(super) struct Pool {
 
 /// Whether a flow ends by itself, so that a pool may drive it.
 pub(super) fn takes(flow: &Flow) -> bool {
-    let ends = flow.bytes.is_some() && flow.stop_ns.is_none();
+    let ends = flow.bytes.is_some() && flow.stop_ns.is_none() && flow.leave_ns.is_none();
     flow.kind == Kind::Tcp && flow.generator == Generator::Agent && ends
 }
 

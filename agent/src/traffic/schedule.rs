@@ -6,12 +6,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::kernel::clock::Clock;
 use crate::kernel::sys::socket::{self, Shutdown};
+use crate::plan::Flow;
 
 /// A planned end: the instant, and the direction to close (writing lets what was handed over drain).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stop {
     pub at_ns: i64,
     pub how: Shutdown,
+}
+
+impl Stop {
+    /// Of a receiver that leaves before its sender: it reads no more, and closes.
+    pub fn of_receiver(flow: &Flow) -> Option<Self> {
+        flow.leave_ns.map(|at_ns| Self { at_ns, how: Shutdown::Read })
+    }
 }
 
 /// When a source is on: places the time it has been active on the clock.

@@ -73,6 +73,7 @@ struct Sender {
 struct Sent {
     packets: u64,
     bytes: u64,
+    refused: u64,
     error: Option<String>,
 }
 
@@ -84,6 +85,7 @@ impl Sent {
             }
             // An ICMP error of an earlier datagram, or no route just now: the schedule goes on.
             Err(cause) => {
+                self.refused += 1;
                 self.error.get_or_insert_with(|| options::outcome("send", &cause));
             }
         }
@@ -180,6 +182,7 @@ impl Sender {
         self.go_alone(clock, seq, self.count, &mut packets, &mut sent);
         end.sender_done_ns = Some(clock.now());
         (end.packets_sent, end.bytes_sent, end.error) = (Some(sent.packets), Some(sent.bytes), sent.error);
+        end.sends_refused = Some(sent.refused).filter(|refused| *refused > 0);
         end
     }
 

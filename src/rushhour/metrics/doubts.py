@@ -36,6 +36,7 @@ def doubts(record: Record) -> list[str]:
         *(f"program {one.name} {one.error}" for one in record.result.programs if one.error),
         *_silent(record),
         *_ended_early(record),
+        *_refused(record),
         *drifts(record),
         *surroundings(record),
     ]
@@ -65,6 +66,16 @@ def _ended_early(record: Record) -> list[str]:
         done_ns, error = flow.ended_early_ns(record.context.duration_ns), flow.outcome.error
         if error and done_ns is not None:
             found.setdefault(flow.group, f"flow {flow.name} ended at {done_ns / 1e9:.3g} s: {error}")
+    return list(found.values())
+
+
+def _refused(record: Record) -> list[str]:
+    """Flows of datagrams some of whose sends failed, of copies the first."""
+    found: dict[str, str] = {}
+    for flow in record.flows(*kinds.UDP_STREAMS):
+        count, error = flow.outcome.sends_refused, flow.outcome.error
+        if count and error:
+            found.setdefault(flow.group, f"flow {flow.name}, sends that failed: {count}; the first, {error}")
     return list(found.values())
 
 

@@ -76,9 +76,11 @@ def _flows(record: Record) -> tuple[list[Flow], set[int]]:
 
 
 def _could_arrive(record: Record, flow: Flow) -> bool:
-    """Whether it had the time: what starts at the end, or far away, may be on its way."""
+    """Whether it had the time: it may start at the end, or come from far away; its receiver may have left."""
     duration = record.context.duration_ns
     stop = duration if flow.stop_ns is None else min(flow.stop_ns, duration)
+    leaves = record.plan.flow(flow.id).leave_ns
+    stop = stop if leaves is None else min(stop, leaves)
     return stop > flow.start_ns and duration - flow.start_ns > _LEAST_NS + _TRIPS * (flow.base_rtt_ns or 0)
 
 

@@ -181,6 +181,7 @@ def _of_connection(keys: Flow) -> dict[str, Any]:
         "zerocopy": keys.zerocopy or None,
         "open": keys.open,
         "close": keys.close,
+        "leave_ns": keys.receiver_leaves and keys.receiver_leaves.ns,
     }
 
 

@@ -35,8 +35,9 @@ class Outcome:
     """What the agent says became of a flow (`result.json`); None where it cannot know.
 
     Times in ns from the start of the experiment, sizes in bytes of payload. `bytes_received` and
-    `packets_received` were counted by the receiver; `classes` are its datagrams by their traffic class, where
-    it read that; `reads` are the calls that gave datagrams, where one may give several.
+    `packets_received` were counted by the receiver; `classes` are its datagrams by their traffic class,
+    where it read that; `sends_refused` are sends of datagrams that failed, where one did; `reads` are the
+    calls that gave datagrams, where one may give several.
     """
 
     connected_ns: int | None = None
@@ -49,6 +50,7 @@ class Outcome:
     zerocopy_sends: int | None = None
     zerocopy_copied: int | None = None
     zerocopy_refused: int | None = None
+    sends_refused: int | None = None
     reads: int | None = None
     classes: Mapping[int, int] = field(default_factory=dict)
     error: str | None = None
@@ -320,6 +322,7 @@ def _outcome(entry: FlowResult) -> Outcome:
         zerocopy_sends=entry.zerocopy_sends,
         zerocopy_copied=entry.zerocopy_copied,
         zerocopy_refused=entry.zerocopy_refused,
+        sends_refused=entry.sends_refused,
         reads=entry.reads,
         classes={int(name): count for name, count in entry.classes.items()},
         error=None if entry.error is None else str(entry.error),

@@ -189,6 +189,7 @@ class PlanFlow(Document):
     tos: int = 0
     mss: int | None = None
     open: str | None = None
+    leave_ns: Exact | None = None
     burst: Exact | None = None
     last_bytes: Exact | None = None
     on: tuple[tuple[int, ...], ...] = ()

@@ -21,6 +21,7 @@ class FlowOutcome(Document):
     zerocopy_sends: Exact | None = None
     zerocopy_copied: Exact | None = None
     zerocopy_refused: Exact | None = None
+    sends_refused: Exact | None = None
     reads: Exact | None = None
     classes: Mapping[str, int] = EMPTY
     error: object = None

@@ -126,6 +126,12 @@ class Flow(Model):
         'crr with its response: "wait" (default) until the server has closed, "leave" (it closes first), '
         'or "reset"',
     )
+    receiver_leaves: Duration | None = Field(
+        None,
+        description="when the receiving application ends, from the start of the experiment, whatever still "
+        "comes: its kernel answers with a reset (tcp) or with ICMP's port unreachable (udp); default: it "
+        "reads to the end",
+    )
     arrivals: Arrivals | None = Field(
         None,
         description="many short flows instead of one: `start` and `duration` are when they arrive, each "

@@ -9,7 +9,7 @@ use crate::error::{Context, Result};
 use crate::kernel::clock::Clock;
 use crate::kernel::sys::socket;
 use crate::plan::{Close, Flow, Kind, Open};
-use crate::traffic::schedule::Switch;
+use crate::traffic::schedule::{Stop, Switch};
 use crate::traffic::{self, options, FlowEnd, Stage, Task};
 
 use super::{protocol, Pace, READ_BYTES};
@@ -59,14 +59,14 @@ pub(super) fn receiver(flow: &Flow, duration_ns: i64) -> Result<Task> {
         switch: Arc::clone(&switch),
         bytes: flow.bytes,
         pace: flow.read_bps.map(|bps| Pace::new(bps, None)),
-        end_ns: duration_ns,
+        end_ns: flow.reading_until(duration_ns),
         reset: flow.close == Close::Reset,
     };
     Ok(Task {
         flow: flow.id,
         work: Box::new(move |stage: &Stage| reader.run(stage.clock)),
         switch,
-        stop: None,
+        stop: Stop::of_receiver(flow),
     })
 }
 
@@ -82,7 +82,7 @@ impl Reader {
         };
         let (received, done_ns, cause) = self.read_all(&socket, clock);
         (end.bytes_received, end.receiver_done_ns) = (Some(received), done_ns);
-        if !self.switch.halted() {
+        if !self.switch.stopped() {
             let fault = cause.filter(|cause| !(self.reset && cause.raw_os_error() == Some(libc::ECONNRESET)));
             end.error = fault.map(|cause| options::outcome("receive", &cause));
         }
@@ -99,7 +99,7 @@ impl Reader {
             let told = |cause| options::outcome(&format!("connect to {}", meeting.peer), &cause);
             return match outcome {
                 Ok(()) => Ok(Arc::clone(&self.socket)),
-                Err(_) if self.switch.halted() => Err(None),
+                Err(_) if self.switch.stopped() => Err(None),
                 Err(cause) => Err(Some(told(cause))),
             };
         }
@@ -127,7 +127,7 @@ impl Reader {
             let left = self.bytes.map(|bytes| bytes.saturating_sub(received)).filter(|left| *left > 0);
             let most = self.pace.map_or(READ_BYTES as u64, |pace| pace.bytes);
             match socket::discard(socket, left.map_or(most, |left| left.min(most)) as usize) {
-                Ok(0) if self.switch.halted() => return (received, done_ns, None),
+                Ok(0) if self.switch.stopped() => return (received, done_ns, None),
                 Ok(0) => return (received, done_ns.or_else(|| Some(clock.now())), None),
                 Ok(count) => received += count as u64,
                 Err(cause) => return (received, done_ns, Some(cause)),
@@ -135,7 +135,7 @@ impl Reader {
             if done_ns.is_none() && self.bytes.is_some_and(|bytes| received >= bytes) {
                 done_ns = Some(clock.now());
             }
-            if self.switch.halted() {
+            if self.switch.stopped() {
                 return (received, done_ns, None);
             }
         }

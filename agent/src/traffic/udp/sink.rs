@@ -10,7 +10,7 @@ use crate::kernel::clock::{realtime_offset_ns, Clock};
 use crate::kernel::sys::socket::{Received, Wait};
 use crate::kernel::sys::{self, socket};
 use crate::plan::Flow;
-use crate::traffic::schedule::Switch;
+use crate::traffic::schedule::{Stop, Switch};
 use crate::traffic::tables::Row;
 use crate::traffic::{self, options, FlowEnd, Stage, Task};
 
@@ -49,9 +49,9 @@ pub(super) fn receiver(flow: &Flow, duration_ns: i64) -> Result<Task> {
         sys::options::set_option(&socket, libc::SOL_UDP, libc::UDP_GRO, 1_i32).context("set UDP_GRO")?;
     }
     let switch = Switch::holding(&socket);
-    let slow = Slow::new(flow, duration_ns);
+    let slow = Slow::new(flow, flow.reading_until(duration_ns));
     let sink = Sink { flow: flow.id, socket, switch: Arc::clone(&switch), slow, gro: flow.gro };
-    Ok(Task { flow: flow.id, work: Box::new(move |stage: &Stage| sink.run(stage)), switch, stop: None })
+    Ok(Task { flow: flow.id, work: Box::new(move |stage: &Stage| sink.run(stage)), switch, stop: Stop::of_receiver(flow) })
 }
 
 /// Asks for the traffic class, DSCP and ECN, of every datagram that arrives.
@@ -86,7 +86,7 @@ impl Sink {
         let (mut packets, mut bytes, mut classes) = (0_u64, 0_u64, BTreeMap::new());
         let (mut error, mut due_ns) = (None, 0);
         let mut reader = Reader::new(self.gro);
-        while !self.switch.halted()
+        while !self.switch.stopped()
             && self.slow.is_none_or(|slow| traffic::wait(stage.clock, due_ns, slow.end_ns))
         {
             let batch = match self.take(&mut reader) {
@@ -115,7 +115,7 @@ impl Sink {
             bytes_received: Some(bytes),
             reads: self.gro.then_some(reader.reads),
             classes,
-            error: error.filter(|_| !self.switch.halted()),
+            error: error.filter(|_| !self.switch.stopped()),
             ..FlowEnd::default()
         }
     }

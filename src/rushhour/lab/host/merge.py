@@ -29,7 +29,7 @@ _STAMPS = ("t_ns", "done_ns", "tx_ns", "rx_ns", "start_ns", "end_ns")
 _NEVER = -1
 _OF_SENDER = (
     "connected_ns", "sender_done_ns", "bytes_sent", "packets_sent", "zerocopy_sends", "zerocopy_copied",
-    "zerocopy_refused",
+    "zerocopy_refused", "sends_refused",
 )  # fmt: skip
 _OF_RECEIVER = ("receiver_done_ns", "bytes_received", "packets_received")
 

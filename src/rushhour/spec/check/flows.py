@@ -147,6 +147,10 @@ def _check_times(scenario: Scenario, flow: Flow, here: Path) -> Iterator[Problem
         yield Problem(
             (*here, "duration"), message, "shorten it, leave it out, or lengthen the duration at the top"
         )
+    leaves = flow.receiver_leaves
+    if leaves is not None and not 0 < leaves.ns < scenario.duration.ns:
+        message = f'"{leaves}" is not within the experiment, which ends at "{scenario.duration}"'
+        yield Problem((*here, "receiver_leaves"), message, "without it the receiver reads to the end")
 
 
 def _check_names(scenario: Scenario) -> Iterator[Problem]:

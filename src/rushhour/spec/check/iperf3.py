@@ -41,6 +41,7 @@ def check_iperf3(scenario: Scenario, flow: Flow, here: Path) -> Iterator[Problem
         "zerocopy",
         "open",
         "close",
+        "receiver_leaves",
     ):
         if getattr(flow, key) is not None:
             yield Problem((*here, key), f"iperf3 has no {key}", _OWN)
