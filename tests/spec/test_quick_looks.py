@@ -46,6 +46,13 @@ def test_what_the_author_says_goes_before_the_rule() -> None:
     assert (str(looked.duration), looked.expect) == ("2s", ())
 
 
+def test_expectations_stay_where_a_quick_look_says_what_the_scenario_says() -> None:
+    told = SWEEP + '[quick]\nduration = "{}"\n' + EXPECT
+    whole = scenario(told.format("30s"))
+    assert len(quick_look(whole).expect) == 1
+    assert quick_look(scenario(told.format("29s"))).expect == ()
+
+
 def test_expectations_stay_where_only_the_values_of_factors_are_fewer() -> None:
     assert len(quick_look(scenario(SWEEP + '[quick]\ncc = ["reno", "bbr"]\n' + EXPECT)).expect) == 1
 
