@@ -2,13 +2,16 @@
 
 PYTHON := .venv/bin/python
 RUSHHOUR := .venv/bin/rushhour
+# Tests that start a make: it is not told of the jobs of this one.
+APART := env -u MAKEFLAGS -u MFLAGS
 CARGO := cd agent && ../scripts/cargo
 # What the build script makes modules of, and itself: cargo fmt does not find them.
 RUSTFMT := cd agent && RUN=rustfmt ../scripts/cargo --edition 2021 src/tc/kinds/*.rs src/traffic/*.rs build.rs
 VARIABLES := $(addprefix --variable ,kernel agent tools rushhour)
 
-.PHONY: quickstart setup setup-test kernels agent agent-aarch64 lint format check test test-agent test-agent-aarch64 \
-	test-python test-suite fuzz \
+.PHONY: quickstart setup setup-test kernels agent agent-aarch64 lint format check test \
+	agent-tests agent-tests-aarch64 test-agent test-agent-aarch64 \
+	tests-compiled test-python test-alone test-together test-suite fuzz \
 	baseline coverage pictures gallery bench man mutants systems locks wheels release again clean
 
 quickstart: setup
@@ -28,10 +31,16 @@ kernels: setup-test
 	$(RUSHHOUR) kernel build debian:6.1
 	$(RUSHHOUR) kernel build debian:6.12
 
-# Side by side what waits more than it works, or works on one CPU; each one's words come together.
+# First what measures this machine in real time. It waits more than it works: linters and compilers take what it leaves.
+# Then all other tests; the agent's, which wait too, beside Python's.
 test: setup-test
-	$(MAKE) --jobs 3 --output-sync=target lint test-agent test-agent-aarch64
-	$(MAKE) --jobs 1 test-python test-suite
+	$(MAKE) --jobs 5 --output-sync=target GIVES_WAY='chrt -i 0' \
+		test-alone tests-compiled lint agent-tests agent-tests-aarch64
+	$(MAKE) --jobs 3 test-agent test-agent-aarch64 test-together
+	$(MAKE) --jobs 1 test-suite
+
+# What runs them, but not what they need, takes only the processor time that nobody else wants.
+lint tests-compiled agent-tests agent-tests-aarch64: private SHELL = $(strip $(GIVES_WAY) /bin/sh)
 
 # For the moment before a commit, in under a minute: the linters, and the pure tests of the path.
 check: lint
@@ -47,8 +56,14 @@ lint: setup-test
 	$(RUSTFMT) --check
 	$(CARGO) clippy -q --locked --all-targets -- -D warnings
 
+agent-tests: setup-test
+	$(CARGO) test -q --locked --no-run
+
 test-agent: setup-test
 	$(CARGO) test -q --locked
+
+agent-tests-aarch64: setup-test
+	scripts/agent-aarch64 --test --no-run
 
 test-agent-aarch64: setup-test
 	scripts/agent-aarch64 --test
@@ -57,12 +72,23 @@ test-agent-aarch64: setup-test
 agent-aarch64: setup-test
 	scripts/agent-aarch64
 
-# One worker a CPU and one more; then by itself what measures this machine in real time, and would measure the others.
+test-python:
+	$(MAKE) --jobs 1 tests-compiled test-alone test-together
+
 # Compiled once, not by every worker, also where Python is told to write no bytecode.
-test-python: export PYTHONDONTWRITEBYTECODE :=
-test-python: kernels
-	$(PYTHON) -m pytest -n auto -m 'not alone'
-	$(PYTHON) -m pytest -m alone
+tests-compiled test-alone test-together: export PYTHONDONTWRITEBYTECODE :=
+
+# What pytest makes of the tests; workers that begin together would each make it.
+tests-compiled: setup-test
+	$(PYTHON) -m pytest -q --collect-only > /dev/null
+
+# What measures this machine in real time, and would measure the others. One file bears the rest beside it.
+test-alone: kernels
+	$(APART) $(PYTHON) -m pytest -n 2 -m alone
+
+# One worker a CPU and one more.
+test-together: kernels
+	$(APART) $(PYTHON) -m pytest -n auto -m 'not alone'
 
 # Our own work, judged by our own tool: the quick suite with this agent against what the repository keeps. Where
 # another compiler made another kernel, one seed may leave cells undecided (3): that is no failure of ours.

@@ -1,8 +1,9 @@
 """How the workers of pytest-xdist share the tests: by file, slow files first.
 
 A worker that has all tests of a file makes once what they share. Tests that see what others do on this
-machine (the ring `host`) are all of one worker. Files that start kernels, browsers, servers or programs come
-before those that only compute: so at the end no worker has a long file left when the others are done.
+machine (the ring `host`) are all of one worker, but for files that bear what others do. Files that start
+kernels, browsers, servers or programs come before those that only compute: so at the end no worker has a long
+file left when the others are done.
 
 The marker `xdist_group` does not do it: pytest-xdist 3.8 writes it into the names of tests, which pytest 9.2
 does not let it, and then each test goes to any worker without a word.
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 HOST = "host"
 ALONE = "mark.alone"
+BEARS_OTHERS = "mark.alone(beside=True)"
 _SLOW = ("mark.virtual", "mark.browser", "mark.database", "mark.index")
 _PROGRAMS = ("import subprocess", "from commandline", "from core", "from shells", "from made_up")
 
@@ -43,9 +45,17 @@ def of_host(file: Path) -> frozenset[str] | None:
     return frozenset(marked)
 
 
+@cache
+def bears_others(file: Path) -> bool:
+    """Whether others that run alone may run beside the tests of a file."""
+    return BEARS_OTHERS in file.read_text("utf-8")
+
+
 def unit(nodeid: str, root: Path) -> str:
     """What a worker takes as a whole: the tests of a file, or those of the ring `host`."""
     file, _, test = nodeid.partition("::")
+    if bears_others(root / file):
+        return file
     names = of_host(root / file)
     return HOST if names is None or test.partition("[")[0] in names else file
 

@@ -9,7 +9,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import pytest
-from sharing_out import HOST, of_host, rank, unit
+from sharing_out import BEARS_OTHERS, HOST, of_host, rank, unit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +33,14 @@ def test_units_are_files_and_what_is_of_the_host(tmp_path: Path) -> None:
     assert unit("test_b.py::test_other", tmp_path) == "test_b.py"
     assert unit("test_c.py::test_other", tmp_path) == HOST
     assert of_host(tmp_path / "test_c.py") is None
+
+
+def test_a_file_that_bears_others_is_a_unit_of_its_own(tmp_path: Path) -> None:
+    for name, mark in {"test_a.py": BEARS_OTHERS, "test_b.py": "mark.alone"}.items():
+        (tmp_path / name).write_text(f"import pytest\npytestmark = [pytest.mark.host, pytest.{mark}]\n")
+    assert unit("test_a.py::test_one", tmp_path) == "test_a.py"
+    assert unit("test_b.py::test_one", tmp_path) == HOST
+    assert len({unit("test_a.py::test_one", tmp_path), unit("test_a.py::test_two[3]", tmp_path)}) == 1
 
 
 def test_slow_units_come_first(tmp_path: Path) -> None:

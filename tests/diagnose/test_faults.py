@@ -1,6 +1,7 @@
 """Paths with exactly one fault each: the right cause comes first, the bottleneck is in the right layer.
 
-And sound paths draw no warning. Several diagnoses at a time: what matters are ranks of causes, not figures.
+And sound paths draw no warning. Several diagnoses at a time, and other tests in real time beside them: what
+matters are ranks of causes, not figures.
 Where the first is not right, the path gets a second one by itself, when nothing of ours takes its processors.
 """
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from rushhour.diagnosis.diagnosis import Diagnosis
 
-pytestmark = [pytest.mark.host, pytest.mark.alone]
+pytestmark = [pytest.mark.host, pytest.mark.alone(beside=True)]
 
 # One waits more than it works: it takes 0.3 of a processor.
 AT_ONCE = 2 * len(os.sched_getaffinity(0))
