@@ -3,7 +3,7 @@
 A worker that has all tests of a file makes once what they share. Tests that see what others do on this
 machine (the ring `host`) are all of one worker, but for files that bear what others do. Files that start
 kernels, browsers, servers or programs come before those that only compute: so at the end no worker has a long
-file left when the others are done.
+file left when the others are done. Among equals folders are mixed: the files of one all wait, or all work.
 
 The marker `xdist_group` does not do it: pytest-xdist 3.8 writes it into the names of tests, which pytest 9.2
 does not let it, and then each test goes to any worker without a word.
@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 from functools import cache
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
@@ -69,8 +70,13 @@ def rank(unit: str, root: Path) -> int:
     return next((at for at, words in ((1, _SLOW), (2, _PROGRAMS)) if any(word in text for word in words)), 3)
 
 
+def order(unit: str, root: Path) -> tuple[int, int]:
+    """Where a unit stands: by its rank, then as chance would have it, but always there."""
+    return rank(unit, root), crc32(unit.encode())
+
+
 class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist has no types
-    """A worker gets one unit after the other; they are in the order in which the tests were collected."""
+    """A worker gets one unit after the other; they are in the order of the tests."""
 
     def _split_scope(self, nodeid: str) -> str:
         return unit(nodeid, self.config.rootpath)
@@ -103,4 +109,4 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             raise pytest.UsageError(f"{item.nodeid} is marked alone, which its file does not name: {ALONE}")
     if hasattr(config, "workerinput"):
         root = config.rootpath
-        items.sort(key=lambda item: rank(unit(item.nodeid, root), root))
+        items.sort(key=lambda item: order(unit(item.nodeid, root), root))

@@ -6,10 +6,11 @@ import os
 import subprocess
 import sys
 from collections import defaultdict
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import pytest
-from sharing_out import BEARS_OTHERS, HOST, of_host, rank, unit
+from sharing_out import BEARS_OTHERS, HOST, of_host, order, rank, unit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,6 +50,15 @@ def test_slow_units_come_first(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     units = [*texts, HOST]
     assert sorted(units, key=lambda one: rank(one, tmp_path)) == units[::-1]
+
+
+def test_the_folders_of_equals_are_mixed(tmp_path: Path) -> None:
+    units = [f"{folder}/test_{number}.py" for folder in ("fleet", "truth") for number in range(12)]
+    for one in units:
+        (tmp_path / one).parent.mkdir(exist_ok=True)
+        (tmp_path / one).write_text(SLOW)
+    folders = [one.partition("/")[0] for one in sorted(units, key=lambda one: order(one, tmp_path))]
+    assert max(len(list(run)) for _, run in groupby(folders)) < 6
 
 
 @pytest.mark.parametrize("workers", [2, 3])
