@@ -75,7 +75,8 @@ def _refused(record: Record) -> list[str]:
     for flow in record.flows(*kinds.UDP_STREAMS):
         count, error = flow.outcome.sends_refused, flow.outcome.error
         if count and error:
-            found.setdefault(flow.group, f"flow {flow.name}, sends that failed: {count}; the first, {error}")
+            why = error.removeprefix("send: ")
+            found.setdefault(flow.group, f"flow {flow.name}: the kernel refused {count} of its sends ({why})")
     return list(found.values())
 
 
