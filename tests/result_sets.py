@@ -39,6 +39,7 @@ def result_set(
     revision: str = "5",
     apart: bool = False,
     resolved: Mapping[str, Any] | None = None,
+    flow: str = "long",
 ) -> ResultSet:
     """A result set with one record per cell, kernel and repetition.
 
@@ -64,7 +65,7 @@ def result_set(
                     **({"tools": dict(tools)} if tools else {}),
                 }  # fmt: skip
                 window = 10 + index + repetition + (int(rate) if apart else 0)
-                _record(folder / "runs", number, rate, window, manifest)
+                _record(folder / "runs", number, rate, window, manifest, flow=flow)
                 number += 1
     write_json(
         folder / "set.json",
@@ -90,11 +91,14 @@ def study(folder: Path, sets: Sequence[Path]) -> Path:
     return folder
 
 
-def _record(folder: Path, number: int, rate: float, window: int, manifest: dict[str, Any]) -> None:
+def _record(
+    folder: Path, number: int, rate: float, window: int, manifest: dict[str, Any], *, flow: str
+) -> None:
     key = hashlib.sha256(f"{rate} {manifest}".encode()).hexdigest()
     make.record(
         folder / f"{number:05d}-{key[:12]}",
         {"tcp_probe": make.rows(make.TCP_PROBE, t_ns=range(5), snd_cwnd=[window] * 5)},
+        flows=[make.flow(name=flow)],
         outcomes=[make.outcome(0, bytes_received=int(rate * 1e6 / 8 * 10))],
         manifest=manifest
         | {

@@ -125,6 +125,21 @@ def test_what_is_not_stored_is_said_with_what_is(database: str, tmp_path: Path) 
             history(store, "goodput_bps", kernels=["nothing"])
 
 
+def test_what_another_scenario_has_is_not_said_of_this_one(database: str, tmp_path: Path) -> None:
+    with Store.open(database) as store:
+        store.import_folder(result_set(tmp_path / "20261101-090000").path)
+        others = result_set(tmp_path / "20261101-100000", scenario="suite/other", flow="bulk")
+        store.import_folder(others.path)
+        for scope, said in (("short", "flow:bulk, total"), ("flow:long", "flow:bulk, total")):
+            with pytest.raises(UsageError, match="'suite/other' is not stored at") as caught:
+                history(store, "goodput_bps", "suite/other", scope=scope)
+            assert str(caught.value).endswith(said)
+        wrong = result_set(tmp_path / "20261101-110000", scenario="suite/wrong", valid=False)
+        store.import_folder(wrong.path)
+        with pytest.raises(UsageError, match=r"no valid run of 'suite/wrong' has goodput_bps\n.*other cells"):
+            history(store, "goodput_bps", "suite/wrong")
+
+
 @pytest.fixture
 def stored(tmp_path: Path) -> str:
     """A database with a series that falls."""

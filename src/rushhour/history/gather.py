@@ -15,6 +15,7 @@ from rushhour.spec.toml import plain_word
 from rushhour.store import query, schema
 from rushhour.store.filters import named, of_kernel
 from rushhour.store.order import release_order
+from rushhour.verdict.words import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 By = Literal["kernel", "time"]
 TOTAL = "total"
+_NAMED = 8
 
 
 def history(
@@ -66,7 +68,7 @@ def history(
         asked = _asked(quantities, cells if scenario or where else None)
         rows = connection.execute(_narrowed(asked, kernels, lab, since)).all()
         if not rows:
-            raise _nothing(connection, metric, scenario, where or {})
+            raise _nothing(connection, metric, scope, scenario, where or {})
     found = _series(rows, metric, by, every=scope is not None)
     return found[offset : offset + limit]
 
@@ -77,19 +79,7 @@ def _quantities(connection: Connection, metric: str, scope: str | None) -> list[
     if scope:
         ending = table.c.scope.in_([f"{kind}:{scope}" for kind in ("flow", "end", "node", "kind", "group")])
         asked = asked.where(or_(table.c.scope == scope, ending))
-    found = [int(row[0]) for row in connection.execute(asked)]
-    if found:
-        return found
-    names = sorted(row[0] for row in connection.execute(select(table.c.metric).distinct()))
-    if metric in names:
-        column = select(table.c.scope).where(table.c.metric == metric).order_by(table.c.scope).limit(8)
-        scopes = ", ".join(row[0] for row in connection.execute(column))
-        raise UsageError(f"{metric} is not stored at {scope!r}", hint=f"it has: {scopes}")
-    near = get_close_matches(metric, names, 1)
-    hint = (
-        f"did you mean {near[0]}?" if near else "docs/metrics.md names the metrics; rushhour db import stores"
-    )
-    raise UsageError(f"no metric {metric!r} is stored", hint=hint)
+    return [int(row[0]) for row in connection.execute(asked)]
 
 
 def _asked(quantities: Sequence[int], cells: Sequence[int] | None) -> Select[Any]:
@@ -128,27 +118,81 @@ def _narrowed(asked: Select[Any], kernels: Sequence[str], lab: str | None, since
 
 
 def _nothing(
-    connection: Connection, metric: str, scenario: str | None, where: Mapping[str, object]
+    connection: Connection,
+    metric: str,
+    scope: str | None,
+    scenario: str | None,
+    where: Mapping[str, object],
 ) -> UsageError:
+    """Why there is no value: the first of what was asked for that nothing is stored of, and what is."""
+    of_metric = _of_metric(connection, metric)
+    if of_metric is not None:
+        return of_metric
+    of_cells = _of_cells(connection, scenario, where)
+    if of_cells is not None:
+        return of_cells
+    cells = query.cell_ids(connection, scenario, where) if scenario or where else None
+    scopes = _scopes(connection, metric, cells)
+    of = f" of {scenario!r}" if scenario else ""
+    if not scopes:
+        narrowed = "other cells may have it: leave SCENARIO or --where out"
+        return UsageError(
+            f"no valid run{of} has {metric}{' in these cells' if where else ''}",
+            hint=None if cells is None else narrowed,
+        )
+    if scope and not _scopes(connection, metric, cells, _quantities(connection, metric, scope)):
+        hint = f"it has: {listed(scopes, _NAMED)}"
+        return UsageError(f"{metric}{of} is not stored at {scope!r}", hint=hint)
+    return UsageError(
+        f"no run with {metric} is left", hint="ask for less: --kernel, --since and --lab leave runs out"
+    )
+
+
+def _of_metric(connection: Connection, metric: str) -> UsageError | None:
+    names = sorted(row[0] for row in connection.execute(select(schema.quantities.c.metric).distinct()))
+    if metric in names:
+        return None
+    near = get_close_matches(metric, names, 1)
+    hint = (
+        f"did you mean {near[0]}?" if near else "docs/metrics.md names the metrics; rushhour db import stores"
+    )
+    return UsageError(f"no metric {metric!r} is stored", hint=hint)
+
+
+def _of_cells(connection: Connection, scenario: str | None, where: Mapping[str, object]) -> UsageError | None:
     names = [row[0] for row in connection.execute(select(schema.cells.c.scenario).distinct())]
     if not names:
         return UsageError("nothing is stored yet", hint="to store results: rushhour db import FOLDER")
     if scenario and not query.cell_ids(connection, scenario, {}):
         near = get_close_matches(scenario, names, 3, cutoff=0.4) or sorted(names)[:5]
         return UsageError(f"nothing of {scenario!r} is stored", hint="there is: " + ", ".join(near))
-    if where and not query.cell_ids(connection, scenario, where):
-        texts = select(schema.cells.c.factors).where(named(scenario) if scenario else True).distinct()  # type: ignore[arg-type]
-        known: dict[str, set[str]] = {}
-        for (text,) in connection.execute(texts):
-            for name, value in json.loads(text).items():
-                known.setdefault(name, set()).add(plain_word(value))
-        words = "; ".join(
-            f"{name}: {', '.join(sorted(values)[:8])}" for name, values in sorted(known.items())
-        )
-        return UsageError("no cell has these factors", hint=f"stored are {words}" if words else None)
-    return UsageError(
-        f"no run with {metric} is left", hint="ask for less: --kernel, --since and --lab leave runs out"
+    if not where or query.cell_ids(connection, scenario, where):
+        return None
+    texts = select(schema.cells.c.factors).where(named(scenario) if scenario else True).distinct()  # type: ignore[arg-type]
+    known: dict[str, set[str]] = {}
+    for (text,) in connection.execute(texts):
+        for name, value in json.loads(text).items():
+            known.setdefault(name, set()).add(plain_word(value))
+    words = "; ".join(f"{name}: {', '.join(sorted(values)[:8])}" for name, values in sorted(known.items()))
+    return UsageError("no cell has these factors", hint=f"stored are {words}" if words else None)
+
+
+def _scopes(
+    connection: Connection, metric: str, cells: Sequence[int] | None, quantities: Sequence[int] | None = None
+) -> list[str]:
+    """The scopes at which runs that count have the metric in these cells, of these quantities or of all."""
+    table, values, runs = schema.quantities, schema.measurements, schema.runs
+    asked = (
+        select(table.c.scope)
+        .join(values, values.c.quantity_id == table.c.id)
+        .join(runs, runs.c.id == values.c.run_id)
+        .where(table.c.metric == metric, runs.c.valid)
+        .distinct()
+        .order_by(table.c.scope)
     )
+    asked = asked if cells is None else asked.where(runs.c.cell_id.in_(cells))
+    asked = asked if quantities is None else asked.where(table.c.id.in_(quantities))
+    return [str(row[0]) for row in connection.execute(asked)]
 
 
 def _series(rows: Sequence[Row[Any]], metric: str, by: By, *, every: bool) -> list[Series]:
