@@ -442,7 +442,7 @@ def test_a_sentence_about_scripts_is_one_line() -> None:
         Script("a.pkt"), "ipv4", "error", "crash", reason="a.pkt: it did not start:\n    RIP: 1\n    RSP: 2"
     )
     changes = [comparing.compare(ended, ended, "")]
-    report = SimpleNamespace(headline="1 scripts: 1 invalid")
+    report = SimpleNamespace(headline="1 script: 1 invalid")
     document = {"verdict": "invalid", "exit": 4, "counts": {}}
     made = pairs.Compared(changes, document, report)  # type: ignore[arg-type]
     cells = {"verdict": "same", "exit": 0, "cells": 3, "differ": 0, "change": []}
@@ -450,7 +450,7 @@ def test_a_sentence_about_scripts_is_one_line() -> None:
     assert found["exit"] == 4
     assert sentence(found) == (
         "Invalid: packetdrill: INVALID a.pkt (ipv4): both failed (crash), a.pkt: it did not start; "
-        "1 scripts: 1 invalid."
+        "1 script: 1 invalid."
     )
 
 
@@ -477,10 +477,10 @@ def outcome(*, passed: bool) -> Outcome:
 @pytest.mark.parametrize(
     ("cells", "scripts", "said"),
     [
-        (90, (True, True), ("same", "packetdrill: 1 scripts: 1 same.")),
+        (90, (True, True), ("same", "packetdrill: 1 script: 1 same.")),
         (90, (True, False), ("worse", "Worse: packetdrill: WORSE cubic/a.pkt (ipv4): passed → failed")),
         (90, (False, True), ("better", "Better: packetdrill: BETTER cubic/a.pkt (ipv4)")),
-        (99, (True, True), ("better", "packetdrill: 1 scripts: 1 same.")),
+        (99, (True, True), ("better", "packetdrill: 1 script: 1 same.")),
         (80, (True, True), ("worse", "Worse: fake, cc=")),
     ],
 )

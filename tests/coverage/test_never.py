@@ -82,7 +82,7 @@ def test_a_list_of_another_shape_is_refused(text: str, said: str) -> None:
 
 def test_the_tables_say_how_much_and_why_not(index: Index) -> None:
     text = document.tables(index, parse(_listed("idle", "left")))
-    assert "Of 6.12.1 the quick suite's 1 cells execute 33 % of the lines" in text
+    assert "Of 6.12.1 the quick suite's 1 cell executes 33 % of the lines" in text
     assert f"| `{FILE}` | 33 % | 1 of 3 | 100 % |" in text
     assert "| tcp_a.c: `idle`, `left` | why |" in text
 

@@ -78,7 +78,7 @@ def test_a_kernel_is_the_same_as_itself(tmp_path: Path) -> None:
         "debian-6.1", "debian-6.1", "--packetdrill", HERE / "two/equal.pkt", "--out", tmp_path / "a"
     )
     assert result.return_value == 0
-    assert "1 scripts: 1 same" in result.output
+    assert "1 script: 1 same" in result.output
     assert not list(tmp_path.rglob("*.pcap"))
 
 

@@ -146,7 +146,7 @@ def test_a_study_is_found_again_by_its_folder(sets: list[ResultSet], tmp_path: P
     assert [one.path for one in again] == [one.path for one in sets]
     assert read_sets(tmp_path) is None
     (tmp_path / "late/set.json").unlink()
-    with pytest.raises(RecordError, match="1 sets of the study are gone"):
+    with pytest.raises(RecordError, match="the study lacks 1 set now"):
         read_sets(tmp_path / "whole")
     (tmp_path / "whole/study.json").write_text('{"sets": [3]}')
     with pytest.raises(RecordError, match="names no sets"):

@@ -157,7 +157,7 @@ def test_more_than_may_wait_are_turned_away() -> None:
     (refused,) = asyncio.run(crowd())
     desk.close()
     assert isinstance(refused, RefusedError)
-    assert (refused.status, refused.message) == (503, "2 experiments wait already")
+    assert (refused.status, refused.message) == (503, "2 experiments before this one")
 
 
 class Unstarted(UmlLab):

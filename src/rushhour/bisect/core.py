@@ -17,6 +17,7 @@ from rushhour.errors import UsageError
 from rushhour.lab import clock
 from rushhour.metrics.vocabulary import VOCABULARY
 from rushhour.plan import expand
+from rushhour.quantities.words import plural
 from rushhour.record.slim import WHOLE, Wanted
 from rushhour.running.prepare import RESULTS
 from rushhour.spec.vary import quick_look
@@ -135,7 +136,7 @@ class _Going:
         for step in self.state.steps:
             position = position.after(step.commit, step.decision)
         if self.state.steps:
-            self.note(f"going on after {len(self.state.steps)} steps")
+            self.note(f"going on after {plural(len(self.state.steps), 'step')}")
         ends = judge_ends(self.bench, question, expand(asked), self.rule, self.note)
         self._keep({"mark": ends.mark.document(), "cell": ends.cell.label, "others": ends.others})
 
@@ -159,7 +160,7 @@ class _Going:
 
     def _step(self, commit: str, now: Ahead, ends: Ends) -> Decision:
         about = self.history.about(commit)
-        self.note(f"{len(now.candidates)} commits left, {self._estimate(now)}: {about}")
+        self.note(f"{plural(len(now.candidates), 'commit')} left, {self._estimate(now)}: {about}")
         found, seeds = self._judged(commit, ends)
         decision: Decision = found.decision or "skip"
         seconds = round(self.bench.seconds.get(commit, 0.0), 1)

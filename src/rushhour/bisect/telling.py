@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rushhour.quantities.words import plural
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -42,7 +44,8 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
         shown = "; ".join(document["others"][:5])
         yield f"also between good and bad, not bisected: {shown}"
     page = "/verdict/report.html" if document.get("verdict") else ""
-    yield f"{len(document['steps'])} steps, {document['elapsed_s']:.0f} s; {document['folder']}{page}"
+    steps = plural(len(document["steps"]), "step")
+    yield f"{steps}, {document['elapsed_s']:.0f} s; {document['folder']}{page}"
 
 
 def _skipped(document: Mapping[str, Any]) -> Iterator[str]:

@@ -74,7 +74,7 @@ def _file(one: Mapping[str, Any]) -> str:
     functions = [_function(name, cells) for name, cells in one["functions"].items()]
     words = functions[:_MOST_FUNCTIONS]
     if len(functions) > _MOST_FUNCTIONS:
-        words.append(f"{len(functions) - _MOST_FUNCTIONS} more functions")
+        words.append(plural(len(functions) - _MOST_FUNCTIONS, "more function"))
     if one["outside"]:
         words.append("declarations" if words else "only declarations or macros")
     if one["compiled"] is False:

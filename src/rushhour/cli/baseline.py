@@ -10,6 +10,7 @@ from rushhour.cli import SETTINGS
 from rushhour.cli.screen import echo, tell_json
 from rushhour.lab import clock
 from rushhour.plain import harmless
+from rushhour.quantities.words import plural
 
 if TYPE_CHECKING:
     from rushhour.baseline import Baseline, Kept
@@ -142,7 +143,6 @@ def _facts(one: Baseline) -> dict[str, Any]:
 
 def _tell(one: Baseline, *, as_json: bool) -> None:
     from rushhour.baseline.shelf import history
-    from rushhour.quantities.words import plural
 
     facts = _facts(one)
     promotions = history(one)
@@ -154,11 +154,17 @@ def _tell(one: Baseline, *, as_json: bool) -> None:
         return
     holds = "values and checksums" if one.slim else "values, checksums and records"
     kernel = one.kernel
-    doubts = [f"{facts[word]} {word}" for word in ("invalid", "failures", "skipped") if facts[word]]
+    said = {
+        "invalid": f"{facts['invalid']} invalid",
+        "failures": plural(facts["failures"], "failure"),
+        "skipped": f"{facts['skipped']} skipped",
+    }
+    doubts = [text for word, text in said.items() if facts[word]]
     rows = {
         "baseline": f"{click.style(one.name, bold=True)} version {one.version}  {facts['reason']}".rstrip(),
         "kernel": f"{kernel.get('name')}  {kernel.get('release')}",
-        "holds": f"{facts['runs']} runs: {plural(len(one.scenarios), 'scenario')}, {facts['cells']} cells, "
+        "holds": f"{plural(facts['runs'], 'run')}: {plural(len(one.scenarios), 'scenario')}, "
+        f"{plural(facts['cells'], 'cell')}, "
         f"{plural(len(facts['seeds']), 'seed')}; {holds}",
         **({"doubtful": ", ".join(doubts)} if doubts else {}),
         "folder": f"{one.path} ({facts['bytes'] / 1e3:.0f} kB without records)",

@@ -76,7 +76,7 @@ def coverage(
         return INTERRUPTED
     counting, folders = covered.counted(sets, kernel)
     words = console(stderr=True)
-    with words.status(f"decoding {len(folders)} runs") as status:
+    with words.status(f"decoding {plural(len(folders), 'run')}") as status:
         index = covered.gather(
             counting, folders, lambda done: status.update(f"decoded {done} of {len(folders)} runs")
         )
@@ -245,7 +245,7 @@ def _show(index: Index, runs: int, made: Sequence[Path], never: str | None) -> N
     screen.print()
     screen.print(_table(worst[:_ROWS], "file, most lines unexecuted first"))
     if len(worst) > _ROWS:
-        echo(f"and {len(worst) - _ROWS} more files, on the page")
+        echo(f"and {plural(len(worst) - _ROWS, 'more file')}, on the page")
     if never:
         _show_never(_never(index, never))
     echo()

@@ -11,6 +11,7 @@ import click
 
 from rushhour.cli import SETTINGS
 from rushhour.cli.screen import console, echo, tell_json
+from rushhour.quantities.words import plural
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -105,7 +106,7 @@ def _told(batch: Batch) -> dict[str, Any]:
 
 def _tell_begin(batch: Batch) -> None:
     """Say what is about to run: nobody should have to guess what the seconds go to."""
-    runs = f"{len(batch)} runs of {batch.scenario.span.ns / 1e9:g} s"
+    runs = f"{plural(len(batch), 'run')} of {batch.scenario.span.ns / 1e9:g} s"
     echo(f"{batch.scenario.title}, {runs} of virtual time on {batch.kernels[0].name}", err=True)
 
 

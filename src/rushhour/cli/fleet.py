@@ -142,7 +142,10 @@ def wheels(folder: Path, python: str | None) -> None:
     from rushhour.fleet import wheel
 
     need("fleet", "rushhour fleet")
-    echo(f"{folder}: {wheel.fetch(folder, python)} wheels; use it with `rushhour fleet up --wheels {folder}`")
+    echo(
+        f"{folder}: {plural(wheel.fetch(folder, python), 'wheel')}; "
+        f"use it with `rushhour fleet up --wheels {folder}`"
+    )
 
 
 def _chosen(name: str | None) -> str:
@@ -191,7 +194,7 @@ def _tell(found: Status) -> None:
         for text in [host.why] * bool(host.why) + [host.hint] * bool(host.why and host.hint) + [*host.lacks]:
             console.print(Text(f"{host.name}: {text}"), soft_wrap=True)
     if found.others:
-        console.print(Text(f"{len(found.others)} further workers: {', '.join(found.others)}"))
+        console.print(Text(f"{plural(len(found.others), 'further worker')}: {', '.join(found.others)}"))
 
 
 def _row(host: Host) -> list[str]:

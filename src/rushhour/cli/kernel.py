@@ -15,6 +15,7 @@ from rushhour.cli import tell as tell_error
 from rushhour.cli.screen import echo
 from rushhour.lab import clock
 from rushhour.plain import harmless
+from rushhour.quantities.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -297,7 +298,8 @@ def _cost(facts: Mapping[str, object]) -> str:
     """What a kernel was made of, and how long that took."""
     if "relinked" in facts:
         return f"relinked: {facts['relinked']}"
-    return f"{facts['objects']} objects" + (f" in {facts['seconds']} s" if "seconds" in facts else "")
+    objects = plural(int(str(facts["objects"])), "object")
+    return objects + (f" in {facts['seconds']} s" if "seconds" in facts else "")
 
 
 def _trained(one: Kernel) -> str:

@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from rushhour.coverage import index_file, never, totals
+from rushhour.quantities.words import plural
 
 if TYPE_CHECKING:
     from rushhour.coverage.index import Index
@@ -56,9 +57,11 @@ def tables(index: Index, listed: Never) -> str:
 
 
 def _sentence(index: Index) -> str:
+    cells = len(index.cells)
     whole = totals.together("", (one for one, _ in totals.by_folder(index)))
     return (
-        f"Of {index.kernel.get('release', 'the kernel')} the quick suite's {len(index.cells)} cells execute "
+        f"Of {index.kernel.get('release', 'the kernel')} the quick suite's {plural(cells, 'cell')} "
+        f"{'executes' if cells == 1 else 'execute'} "
         f"{_percent(whole.lines)} of the lines, {_percent(whole.functions)} of the functions and "
         f"{_percent(whole.branches)} of the branches:\n"
     )

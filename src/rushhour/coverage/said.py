@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.coverage import totals
+from rushhour.quantities.words import plural
 
 if TYPE_CHECKING:
     from rushhour.coverage.index import Index
@@ -16,7 +17,7 @@ def sentence(index: Index, runs: int | None = None) -> str:
     whole = totals.together("", (part for part, _ in totals.by_folder(index)))
     cells, scenarios = len(index.cells), len({cell.scenario for cell in index.cells})
     who = f"{_many(cells, 'cell')} of {_many(scenarios, 'scenario')}"
-    again = f" in {runs} runs" if runs not in (None, cells) else ""
+    again = f" in {plural(runs, 'run')}" if runs not in (None, cells) else ""
     return (
         f"{who}{again} {'executes' if cells == 1 else 'execute'} {_percent(whole.lines)} of the lines, "
         f"{_percent(whole.functions)} of the functions and {_percent(whole.branches)} of the branches "

@@ -17,6 +17,7 @@ from rushhour.diagnosis.flow import MeasuredFlow
 from rushhour.diagnosis.losses import behind_a_hole, holes_explain
 from rushhour.diagnosis.possible import bdp, possible_bps
 from rushhour.quantities.short import percent, size, time
+from rushhour.quantities.words import plural
 
 if TYPE_CHECKING:
     from rushhour.diagnosis.measured import Measured, Tcp
@@ -54,7 +55,7 @@ def _closed(m: Measured, error: str) -> Held:
         law = f"echo requests are answered, the connection is not: {error}"
         return Held("port-blocked", m.direction, 1.0, law)
     if arrived:
-        law = f"{arrived} datagrams arrived, answers to them do not come back"
+        law = f"{plural(arrived, 'datagram')} arrived, answers to them do not come back"
         return Held("no-answers", m.direction, 1.0, law)
     return Held("unreachable", m.direction, 1.0, "no echo, no datagram, no connection")
 

@@ -38,6 +38,7 @@ from rushhour.causes.thresholds import (
 )
 from rushhour.diagnosis.possible import bdp
 from rushhour.quantities.short import percent, rate, size, time
+from rushhour.quantities.words import happened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -77,7 +78,8 @@ def _late(m: Measured, tcp: Tcp) -> Shown | None:
     if m.udp is None or not late(m, tcp):
         return None
     proof = f"{percent(m.udp.reordered)} of datagrams came late, by up to {m.udp.reorder_extent} places"
-    law = f"{percent(m.udp.reordered)} of datagrams came late, {tcp.reorder_events} segments were overtaken"
+    law = f"{percent(m.udp.reordered)} of datagrams came late, "
+    law += f"{happened(tcp.reorder_events, 'segment', 'overtaken')}"
     words = {"way": f" {m.direction}", "proof": f"{proof}; TCP takes some of them for lost"}
     return Shown(words, law, extent=m.udp.reorder_extent)
 

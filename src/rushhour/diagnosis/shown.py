@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rushhour.quantities.short import binary, rate
+from rushhour.quantities.words import plural
 from rushhour.record.facts_file import Offload
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def switch(value: Offload | int | None) -> str:
 
 def packets(value: int) -> str:
     """A number of packets."""
-    return f"{value} packets"
+    return plural(value, "packet")
 
 
 def counted(value: Mapping[str, int]) -> str:

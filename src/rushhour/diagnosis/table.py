@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.diagnosis import shown
 from rushhour.quantities import short
+from rushhour.quantities.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,7 +71,9 @@ def _of_most(now: int | None, most: int | None) -> str | None:
 
 
 def _traffic(packets: int | None, octets: int | None) -> str | None:
-    return None if packets is None or octets is None else f"{packets} packets, {short.binary(octets)}"
+    return (
+        None if packets is None or octets is None else f"{plural(packets, 'packet')}, {short.binary(octets)}"
+    )
 
 
 def _queues(facts: Facts) -> str | None:

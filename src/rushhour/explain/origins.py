@@ -34,7 +34,7 @@ def _policer(e: RecordedFlow) -> Shown | None:
     limit, flows = e.policer_bps or 0, 1 + len(e.policed_too)
     of_all = f" of its {flows} flows" if flows > 1 else ""
     proof = f"it dropped {plural(e.policed, 'packet')}{of_all}"
-    most = rate(limit) if e.policed_packets is None else f"{e.policed_packets} packets a second"
+    most = rate(limit) if e.policed_packets is None else f"{plural(e.policed_packets, 'packet')} a second"
     words = {"way": "", "rate": most, "proof": proof}
     if e.goodput_bps >= ALONE * (e.fair_bps or math.inf):
         part_of = "its share of " if e.others else ""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import ReportError
 from rushhour.export.case import Case, Number, Report, Status
+from rushhour.quantities.words import plural
 from rushhour.record.folders import VERDICT, read_sets
 from rushhour.record.json_file import read_json
 from rushhour.record.result_set import ResultSet
@@ -109,7 +110,7 @@ def of_results(sets: Sequence[ResultSet], name: str) -> Report:
     kernels = {kernel.release: kernel for one in sets for kernel in one.about.kernels}
     return Report(
         name=name,
-        headline=f"{len(cases)} cases, {failed} failed",
+        headline=f"{plural(len(cases), 'case')}, {failed} failed",
         cases=cases,
         kernel=next(iter(kernels.values()), {}),
         seconds=sum(case.seconds or 0.0 for case in cases),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.export.case import one_line
+from rushhour.quantities.words import plural
 
 if TYPE_CHECKING:
     from rushhour.export.case import Case, Report
@@ -19,7 +20,7 @@ def github(report: Report) -> str:
     told = [case for status in ("fail", "error", "skip") for case in report.cases if case.status == status]
     lines = [_command(case) for case in told[:MOST]]
     if len(told) > MOST:
-        lines.append(f"::notice title=Rush Hour::{len(told) - MOST} more cells did not pass")
+        lines.append(f"::notice title=Rush Hour::{plural(len(told) - MOST, 'more cell')} did not pass")
     lines.append(f"::notice title=Rush Hour::{_data(one_line(report.headline))}")
     return "\n".join(lines) + "\n"
 

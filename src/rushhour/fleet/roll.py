@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rushhour.errors import FleetError, LabError, RushHourError
 from rushhour.fleet import worker
 from rushhour.lab import clock
+from rushhour.quantities.words import plural
 from rushhour.summary import measured
 from rushhour.version import __version__
 
@@ -102,7 +103,7 @@ def none_left(word: str, why: str) -> FleetError:
 
 def deadly(workers: int) -> LabError:
     """What a run fails with that workers do not outlive."""
-    what = f"{workers} workers went away while they made this run"
+    what = f"{plural(workers, 'worker')} went away while they made this run"
     return LabError(what, hint="does it need more memory than they have?")
 
 

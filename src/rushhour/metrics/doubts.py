@@ -10,6 +10,7 @@ from rushhour.metrics.completion import offered_load
 from rushhour.metrics.settled import drifts
 from rushhour.metrics.silence import silent_flows
 from rushhour.metrics.surroundings import surroundings
+from rushhour.quantities.words import plural
 from rushhour.record.manifest import VIRTUAL
 from rushhour.traffic import kinds
 
@@ -56,7 +57,7 @@ def _silent(record: Record) -> list[str]:
     names = silent_flows(record)
     if len(names) <= NAMED:
         return [f"nothing of {name} arrived" for name in names]
-    return [f"nothing of {', '.join(names[:NAMED])} and {len(names) - NAMED} more flows arrived"]
+    return [f"nothing of {', '.join(names[:NAMED])} and {plural(len(names) - NAMED, 'more flow')} arrived"]
 
 
 def _ended_early(record: Record) -> list[str]:

@@ -12,6 +12,7 @@ from rushhour.export.formats import FORMATS
 from rushhour.files import finished as files
 from rushhour.packetdrill.comparing import WORDS, verdict
 from rushhour.packetdrill.outcome import CLASSES
+from rushhour.quantities.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -157,7 +158,7 @@ def compared_headline(changes: Sequence[Change]) -> str:
     """How many scripts have which word, the worst first."""
     counts = Counter(change.word for change in changes)
     words = ", ".join(f"{counts[word]} {word}" for word in WORDS if counts[word])
-    return f"{len(changes)} scripts: {words}"
+    return f"{plural(len(changes), 'script')}: {words}"
 
 
 def compared_report(

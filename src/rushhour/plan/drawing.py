@@ -13,6 +13,7 @@ from rushhour.plan.loads import load_row
 from rushhour.plan.presets import resolve
 from rushhour.plan.programs import program_row
 from rushhour.quantities.units import Duration, Rate, Size
+from rushhour.quantities.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -246,7 +247,7 @@ def _link_list(graph: Graph) -> list[str]:
         rows += [["", "", "", text] for text in more]
     lines = table(rows)
     hidden = len(graph.links) - MOST_LINKS
-    return [*lines, f"… and {hidden} more links"] if hidden > 0 else lines
+    return [*lines, f"… and {plural(hidden, 'more link')}"] if hidden > 0 else lines
 
 
 def _direction_texts(link: Link, *, towards: bool) -> list[str]:

@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from rushhour.quantities.units import Duration, Rate
+from rushhour.quantities.words import plural
 from rushhour.spec import conversations
 from rushhour.spec.course import course
 
@@ -38,7 +39,7 @@ def flow_lines(scenario: Scenario) -> list[str]:
         rows.append(_flow_row(scenario, list(talks)))
     lines = table(rows)
     hidden = len(scenario.flow) - MOST_FLOWS
-    return [*lines, f"… and {hidden} more flows"] if hidden > 0 else lines
+    return [*lines, f"… and {plural(hidden, 'more flow')}"] if hidden > 0 else lines
 
 
 def pattern_lines(scenario: Scenario) -> list[str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rushhour.errors import PlanError
+from rushhour.quantities.words import plural
 from rushhour.record.context_file import ContextEnd
 from rushhour.record.document import read
 from rushhour.record.plan_file import PlanWire
@@ -138,7 +139,11 @@ def _asked(one: ContextEnd) -> Iterator[str]:
     if one.rate_bps:
         yield f"rate {one.rate_bps / 1e6:g} Mbit/s"
     if one.rate_bps and (one.buffer_bytes or one.buffer_packets):
-        yield (f"buffer {one.buffer_bytes} B" if one.buffer_bytes else f"buffer {one.buffer_packets} packets")
+        yield (
+            f"buffer {one.buffer_bytes} B"
+            if one.buffer_bytes
+            else f"buffer {plural(one.buffer_packets or 0, 'packet')}"
+        )
     if one.role in ("netem", "police"):
         yield str(one.queue)
     if one.role == "wire" and one.delay_ns:

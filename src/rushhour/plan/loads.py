@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.quantities.units import Duration
+from rushhour.quantities.words import plural
 
 if TYPE_CHECKING:
     from rushhour.record.plan_file import PlanLoad
@@ -42,7 +43,13 @@ def _end_ns(load: Load, scenario: Scenario) -> int:
 
 def load_row(load: Load, scenario: Scenario) -> list[str]:
     """A load in words: name, place, what it takes, from when to when."""
-    workers = f"{load.workers} workers" if load.workers else "each processor" if load.kind == "cpu" else ""
+    workers = (
+        f"{plural(load.workers, 'worker')}"
+        if load.workers
+        else "each processor"
+        if load.kind == "cpu"
+        else ""
+    )
     takes = f"{100 * (1 if load.share is None else load.share):g} %" if load.kind == "cpu" else str(load.size)
     kept = f"{load.limit} of it in memory" if load.limit else ""
     by = f"by {load.generator}" if load.generator else ""

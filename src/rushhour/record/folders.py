@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rushhour.errors import RecordError
+from rushhour.quantities.words import plural
 from rushhour.record.json_file import read_json
 from rushhour.record.result_set import ResultSet
 from rushhour.record.seal import write_json
@@ -49,7 +50,7 @@ def read_sets(folder: Path) -> list[ResultSet] | None:
     gone = [str(one.path) for one in sets if not (one.path / "set.json").is_file()]
     if gone:
         raise RecordError(
-            f"{len(gone)} sets of the study are gone: {', '.join(gone[:3])}",
+            f"the study lacks {plural(len(gone), 'set')} now: {', '.join(gone[:3])}",
             where=str(path),
             hint="run it again",
         )

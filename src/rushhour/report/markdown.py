@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rushhour.quantities.words import capital, quantity
+from rushhour.quantities.words import capital, plural, quantity
 from rushhour.report.answer import answer
 from rushhour.report.definitions import definitions
 from rushhour.report.gather import about, views
@@ -155,4 +155,4 @@ def _state(runs: list[RunView]) -> Iterator[str]:
     for warning in warnings:
         yield f"* warning: {said(warning)}"
     if left_out:
-        yield f"* and {left_out} more warnings"
+        yield f"* and {plural(left_out, 'more warning')}"

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rushhour.plain import one_line
+from rushhour.quantities.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,7 +39,7 @@ def printed(programs: Sequence[ProgramLine], width: int) -> RenderableType:
 def _said(one: ProgramLine) -> Iterator[Text]:
     last = one.said[-MAX_SAID:]
     if more := one.left_out + len(one.said) - len(last):
-        yield Text(f"{one.name}: {more} lines before these are in the record", "dim")
+        yield Text(f"{one.name}: {plural(more, 'line')} before these are in the record", "dim")
     for when, stream, text in last:
         head = (f"{when:>9}  {one.name}  ", "dim")
         yield Text.assemble(head, (one_line(text), "dim" if stream == "err" else ""))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rushhour.quantities.words import plural
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -46,7 +48,7 @@ def _told(said: Said, asked: dict[tuple[str, str, str], list[tuple[str, str]]], 
 def _names(flows: Sequence[tuple[str, str]]) -> str:
     names = [name for name, _ in flows]
     if len(names) > _NAMED:
-        return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more flows"
+        return f"{', '.join(names[:_NAMED])} and {plural(len(names) - _NAMED, 'more flow')}"
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 

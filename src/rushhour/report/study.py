@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from rushhour.quantities.words import plural
 from rushhour.report.answer import answer
 from rushhour.report.definitions import definitions
 from rushhour.report.figure import Collector, page, paper
@@ -149,7 +150,7 @@ def gathered(sets: Sequence[ResultSet], beside: Path) -> Whole:
     alone = next(study for study, _ in found if study is not None) if len(titles) == 1 else None
     manifests = [next(iter(one)).manifest for one in sets if one.folders()]
     return Whole(
-        title=alone.title if alone else " · ".join(titles) or f"{len(sets)} scenarios",
+        title=alone.title if alone else " · ".join(titles) or f"{plural(len(sets), 'scenario')}",
         author=alone.author or "" if alone else "",
         document=_line(alone.document) if alone else "",
         summary=_line(alone.summary) if alone else "",

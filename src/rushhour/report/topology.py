@@ -9,7 +9,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from rushhour.explain import policers
-from rushhour.quantities.words import quantity
+from rushhour.quantities.words import plural, quantity
 from rushhour.record import courses
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def _between(end: End, name: str, factor: float, unit: str) -> str:
 def _buffer(end: End) -> str:
     if end.buffer_bytes:
         return quantity(float(end.buffer_bytes), "bytes")
-    return f"{end.buffer_packets} packets" if end.buffer_packets else ""
+    return f"{plural(end.buffer_packets, 'packet')}" if end.buffer_packets else ""
 
 
 def _link(a: _Node, b: _Node, limiting: bool) -> str:  # noqa: FBT001 - a property of the link

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rushhour.quantities.short import duration, rate
+from rushhour.quantities.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -81,7 +82,7 @@ def _setting(setting: str, both: list[Advice]) -> Iterator[Text]:
 
 def _applied(plan: Plan) -> Iterator[Text]:
     for end, done in (plan.applied or {}).items():
-        yield Text(f"\n{end}: {len(done['changed'])} settings changed and read back")
+        yield Text(f"\n{end}: {plural(len(done['changed']), 'setting')} changed and read back")
         for left in done["left"]:
             if left["why"] != "already so":
                 yield Text(f"  left out: {left['setting']}: {left['why']}", "yellow")

@@ -18,6 +18,7 @@ from rushhour.metrics.catalog import METRICS
 from rushhour.metrics.value import MetricValue, at
 from rushhour.quantities.factors import matches
 from rushhour.quantities.measures import convert
+from rushhour.quantities.words import plural
 from rushhour.record.record import Record
 from rushhour.series.part import between
 from rushhour.spec import Published
@@ -99,7 +100,7 @@ def published(results: ResultSet) -> list[Published]:
         return [Published.model_validate(table) for table in about.published]
     except ValidationError as error:
         raise RecordError(
-            f"the published data of the set make no sense: {error.error_count()} faults",
+            f"the published data of the set make no sense: {plural(error.error_count(), 'fault')}",
             where=str(results.path / "set.json"),
             hint="run the scenario again; known runs come from the cache",
         ) from error

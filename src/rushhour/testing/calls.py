@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import UsageError
 from rushhour.lab import imports
+from rushhour.quantities.words import plural
 from rushhour.testing.inside import MARK
 
 if TYPE_CHECKING:
@@ -124,7 +125,8 @@ def _with(bundle: dict[str, Any], needed: imports.Needed) -> str:
         if len(text) <= _MOST_TEXT:
             return text
     raise UsageError(
-        f"the call has {len(text) >> 10} KiB: arguments, and {len(needed.own)} modules not installed",
+        f"the call has {len(text) >> 10} KiB: arguments, and "
+        f"{plural(len(needed.own), 'module')} not installed",
         hint="give it less, or install the modules' package into this Python (pip install ., without -e)",
     )
 

@@ -19,6 +19,7 @@ from rushhour.lab.kernel import Kernel
 from rushhour.lab.uml import UmlLab
 from rushhour.quantities.measures import Tolerance
 from rushhour.quantities.units import UnitError
+from rushhour.quantities.words import plural
 from rushhour.record.slim import WHOLE, Wanted
 from rushhour.running.conductor import Conductor
 from rushhour.running.prepare import prepare
@@ -265,7 +266,7 @@ def _tasks(lanes: tuple[lane.Lane, lane.Lane]) -> list[Task]:
 def _rule(seeds: int, max_seeds: int, minimum: str | None) -> Rule:
     if not 1 <= seeds <= max_seeds <= lane.STRIDE:
         raise UsageError(
-            f"{seeds} seeds at first and {max_seeds} at most do not fit together",
+            f"{plural(seeds, 'seed')} at first and {max_seeds} at most do not fit together",
             hint=f"1 ≤ --seeds ≤ --max-seeds ≤ {lane.STRIDE}",
         )
     rule = Rule(seeds=seeds, max_seeds=max_seeds)

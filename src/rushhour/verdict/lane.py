@@ -16,6 +16,7 @@ from rushhour.errors import UsageError
 from rushhour.lab import kernel as kernels
 from rushhour.lab.manifest import host
 from rushhour.plan import Cell, derive_seed
+from rushhour.quantities.words import plural
 from rushhour.record.folders import write_sets
 from rushhour.record.manifest import VIRTUAL
 from rushhour.record.result_set import ResultSet
@@ -156,7 +157,8 @@ def batches_of(side: Side, one: Kernel) -> list[Batch]:
             wholes[name] = mine[0].scenario if whole is None else Scenario.model_validate(whole)
     except ValidationError as error:
         raise UsageError(
-            f"the scenarios of {side.name} are of another version: {error.error_count()} keys are unknown",
+            f"the scenarios of {side.name} are of another version: "
+            f"{plural(error.error_count(), 'unknown key')}",
             hint="run both sides with this rushhour",
         ) from error
     return [

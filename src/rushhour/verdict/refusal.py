@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rushhour.errors import UsageError
+from rushhour.quantities.words import plural
 from rushhour.record.document import write
 from rushhour.record.manifest import VIRTUAL
 from rushhour.record.verdict_file import ChangedKey
@@ -124,7 +125,7 @@ def _scenarios(pairs: Pairs) -> Iterator[tuple[str, str]]:
         told.add(before.scenario)
         keys = list(changed_keys(before.resolved, after.resolved))
         shown = "; ".join(f"{key}: {old} → {new}" for key, old, new in keys[:_NAMED])
-        more = f"; and {len(keys) - _NAMED} more keys" if len(keys) > _NAMED else ""
+        more = f"; and {plural(len(keys) - _NAMED, 'more key')}" if len(keys) > _NAMED else ""
         if keys:
             yield "scenario", f"scenario {before.scenario}: {shown}{more}"
         else:

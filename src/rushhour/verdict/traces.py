@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rushhour.quantities.words import plural
 from rushhour.record import brought, decode
 from rushhour.verdict.alignment import ACKS, PACKET_NS, UNKNOWN, WAITED, Trace
 from rushhour.verdict.flowlog import origins
@@ -68,7 +69,7 @@ def missing(base: Record, candidate: Record) -> list[str]:
             lost = record.result.lost_events.get(table, 0)
             if lost:
                 notes.append(
-                    f"{table} of {name} lost {lost} events: what is paired after that may be shifted"
+                    f"{table} of {name} lost {plural(lost, 'event')}: what is paired after may be shifted"
                 )
     return notes
 

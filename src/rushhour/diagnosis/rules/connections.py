@@ -11,6 +11,7 @@ from rushhour.causes.thresholds import MAIN, UNREAD
 from rushhour.diagnosis.case import receiver, sender
 from rushhour.diagnosis.rules.measured_words import name
 from rushhour.quantities.short import rate, size
+from rushhour.quantities.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +48,9 @@ def _found(case: Case, one: Connection, key: str, end: End, share: float) -> Fin
     title = sentence(key, held=held(share), **words)
     ends = (
         Proof(
-            sender(one.where), "sent", f"{rate(one.rate_bps)} by {one.cc}, {one.retransmits} segments again"
+            sender(one.where),
+            "sent",
+            f"{rate(one.rate_bps)} by {one.cc}, {plural(one.retransmits, 'segment')} again",
         ),
         Proof(sender(one.where), "unsent", size(one.unsent)),
         Proof(receiver(one.where), "unread", size(one.unread)),

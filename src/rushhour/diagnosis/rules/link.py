@@ -13,6 +13,7 @@ from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 from rushhour.diagnosis.shown import mbps, switch
 from rushhour.quantities.short import rate
+from rushhour.quantities.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -230,7 +231,7 @@ def flapping(case: Case) -> Iterator[Finding]:
                         host=common.name(case, end),
                         what="went away while it was measured"
                         if rose
-                        else f"came and went {changes} times since boot",
+                        else f"came and went {plural(changes, 'time')} since boot",
                     )
                 ),
                 end,

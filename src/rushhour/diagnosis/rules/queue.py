@@ -11,6 +11,7 @@ from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 from rushhour.diagnosis.shown import qdisc
 from rushhour.quantities.short import binary, duration, rate
+from rushhour.quantities.words import plural
 from rushhour.tc import kinds
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def emulation(case: Case) -> Iterator[Finding]:
                 end,
                 evidence=(
                     told(end, f"queue on {dev}", " ".join(["netem", *does])),
-                    told(end, "limit", f"{options.limit_packets} packets"),
+                    told(end, "limit", plural(options.limit_packets or 0, "packet")),
                 ),
                 gain="the path without it",
                 fix=(common.shell(end, f"tc qdisc del dev {dev} root"),),

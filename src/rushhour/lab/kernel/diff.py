@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rushhour.errors import KernelError
+from rushhour.quantities.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -232,7 +233,7 @@ def _refusal(lines: list[str], hunk: Hunk, number: int, change: Change, where: s
         shown += [f"  the tree's line {place + at + 1}:", f"    {_shown(there[at])}"]
         shown += ["  the patch expects:", f"    {_shown(hunk.old[at])}"]
     more = len(differ) - _MOST_SHOWN
-    shown += [f"  and {more} more lines that differ"] if more > 0 else []
+    shown += [f"  and {plural(more, 'more such line')}"] if more > 0 else []
     message = f"{told} of {name} does not fit this tree:"
     hint = "no hunk is fitted by guess; make the patch anew from this version of the source"
     return KernelError("\n".join([message, *shown]), where=f"{where}:{hunk.at}", hint=hint)

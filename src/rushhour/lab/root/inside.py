@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.errors import LabError
 from rushhour.lab.root.tree import resolve
+from rushhour.quantities.words import plural
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,7 +90,7 @@ def _near(root: Path, word: str) -> str:
     return (
         f"did you mean {', '.join(near)}?"
         if near
-        else f"it has {len(names)} others; install its package there"
+        else f"it has {plural(len(names), 'other')}; install its package there"
     )
 
 

@@ -17,6 +17,7 @@ from rushhour.metrics.calibration.finding import (
 )
 from rushhour.metrics.queue import since_start
 from rushhour.metrics.surroundings import bound_ns, carried, sampling_error_ns
+from rushhour.quantities.words import plural
 from rushhour.record import courses
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def losses(record: Record) -> Iterator[CalibrationFinding]:
             end.label,
             low <= lost <= high + extra,
             f"{loss:g} of {packets} packets ({low} to {high + extra})",
-            f"{lost} packets",
+            f"{plural(lost, 'packet')}",
         )
 
 
@@ -68,7 +69,7 @@ def inputs(record: Record) -> Iterator[CalibrationFinding]:
             name,
             low <= dropped <= high,
             f"{loss:g} of {packets} packets ({low} to {high})",
-            f"{dropped} packets",
+            f"{plural(dropped, 'packet')}",
         )
 
 
@@ -93,7 +94,7 @@ def lines(record: Record) -> Iterator[CalibrationFinding]:
         asked, measured = f"99 of 100 within {bound / 1e6:g} ms", f"{one.late_ns / 1e6:.3g} ms"
         yield CalibrationFinding("lateness of the line", where, one.late_ns <= bound, asked, measured)
         yield CalibrationFinding(
-            "frames that the line lost itself", where, one.lost == 0, "none", f"{one.lost} frames"
+            "frames that the line lost itself", where, one.lost == 0, "none", f"{plural(one.lost, 'frame')}"
         )
 
 
@@ -112,8 +113,8 @@ def changes(record: Record) -> Iterator[CalibrationFinding]:
         "changes",
         "all links",
         asked == done and late <= stamp,
-        f"{len(asked)} changes, each within {stamp / 1e3:g} µs",
-        f"{len(done)} changes, at most {late / 1e3:g} µs late",
+        f"{plural(len(asked), 'change')}, each within {stamp / 1e3:g} µs",
+        f"{plural(len(done), 'change')}, at most {late / 1e3:g} µs late",
     )
 
 

@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from rushhour.quantities.words import plural
 from rushhour.report.diagnosis.story import counts, many, measured, place, rose
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def screen(diagnosis: Diagnosis, *, every: bool = False) -> RenderableType:
             notes += 1
             parts += [Text(), *_finding(diagnosis, number, finding, brief=not every)]
     left = sum(one.severity == "note" for one in diagnosis.findings) - notes
-    parts += [Text(f"and {left} more notes: --all", "dim")] if left > 0 else []
+    parts += [Text(f"and {plural(left, 'more note')}: --all", "dim")] if left > 0 else []
     if diagnosis.case.measured:
         parts += [Text(), _measured(diagnosis)]
     parts += [Text(), *_sides(diagnosis, every=every)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rushhour.quantities.words import capital
+from rushhour.quantities.words import capital, plural
 from rushhour.report.tables import TELLING
 from rushhour.verdict.refusal import NOTHING
 from rushhour.verdict.vocabulary import DIFFERS
@@ -43,7 +43,7 @@ def headline(changed: Sequence[tuple[str, str, str]]) -> str:
     """The keys first: `topology.queue: fifo → fq_codel`."""
     said = [f"{key}: {before} → {after}" for key, before, after in changed[:MAX_KEYS]]
     more = len(changed) - MAX_KEYS
-    return "; ".join(said) + (f"; and {more} more keys" if more > 0 else "")
+    return "; ".join(said) + (f"; and {plural(more, 'more key')}" if more > 0 else "")
 
 
 def told(whole: Story, changed: Sequence[tuple[str, str, str]]) -> Story:
@@ -111,7 +111,7 @@ def _reason(metrics: Sequence[Metric]) -> str:
         return "No judged metric differs, but the records do."
     said = [_said(metric) for metric in metrics[:_SAID]]
     more = len(metrics) - len(said)
-    text = "; ".join(said) + (f"; {more} more metrics differ" if more > 0 else "")
+    text = "; ".join(said) + (f"; and {plural(more, 'more metric')}" if more > 0 else "")
     return f"{capital(text)}."
 
 

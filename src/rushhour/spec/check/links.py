@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from rushhour.quantities.units import Buffer, Size
+from rushhour.quantities.words import plural
 from rushhour.spec.check.classes import check_control
 from rushhour.spec.check.problem import Path, Problem
 from rushhour.spec.topology import MAX_NODES, PRESET_KEYS
@@ -103,7 +104,7 @@ def _check_access(top: Topology) -> Iterator[Problem]:
     if top.access_rate is not None:
         yield Problem(here, "says the same as access_rate", "keep one of access_rate and access_rates")
     if len(top.access_rates) != len(top.senders):
-        message = f"has {len(top.access_rates)} values for {len(top.senders)}"
+        message = f"has {plural(len(top.access_rates), 'value')} for {len(top.senders)}"
         yield Problem(here, message, "give one rate for each")
 
 
@@ -126,7 +127,9 @@ def _check_preset(top: Topology) -> Iterator[Problem]:
     given = {"dumbbell": top.pairs, "star": top.leaves}.get(top.preset)
     if top.rtts is not None and (not top.rtts or (given or len(top.rtts)) != len(top.rtts)):
         yield Problem(
-            ("topology", "rtts"), f"has {len(top.rtts)} values for {given or 1}", "give one RTT for each"
+            ("topology", "rtts"),
+            f"has {plural(len(top.rtts), 'value')} for {given or 1}",
+            "give one RTT for each",
         )
     yield from _check_access(top)
     count = len(top.senders) + len(top.routers) + len(top.receivers)

@@ -23,6 +23,7 @@ from rushhour.files import cache, rooms
 from rushhour.lab import kernel as kernels
 from rushhour.lab.base import CancelledError
 from rushhour.lab.confine import PREFIX
+from rushhour.quantities.words import plural
 from rushhour.record.record import Record
 from rushhour.running.batch import of_one
 from rushhour.running.conductor import Conductor
@@ -136,7 +137,9 @@ class Desk:
         if flight is None:
             if len(self._flights) >= self.bounds.runs + self.bounds.waiting:
                 raise RefusedError(
-                    503, f"{len(self._flights)} experiments wait already", hint="try again in some seconds"
+                    503,
+                    f"{plural(len(self._flights), 'experiment')} before this one",
+                    hint="try again in some seconds",
                 )
             flight = asked
             flight.future = self._threads.submit(self._run, flight, make)
