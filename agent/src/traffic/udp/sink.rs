@@ -51,7 +51,12 @@ pub(super) fn receiver(flow: &Flow, duration_ns: i64) -> Result<Task> {
     let switch = Switch::holding(&socket);
     let slow = Slow::new(flow, flow.reading_until(duration_ns));
     let sink = Sink { flow: flow.id, socket, switch: Arc::clone(&switch), slow, gro: flow.gro };
-    Ok(Task { flow: flow.id, work: Box::new(move |stage: &Stage| sink.run(stage)), switch, stop: Stop::of_receiver(flow) })
+    Ok(Task {
+        flow: flow.id,
+        work: Box::new(move |stage: &Stage| sink.run(stage)),
+        switch,
+        stop: Stop::of_receiver(flow),
+    })
 }
 
 /// Asks for the traffic class, DSCP and ECN, of every datagram that arrives.
