@@ -198,7 +198,7 @@ fn experiments_that_follow_one_another_take_no_more_threads_and_memory_each_time
     let threads = session.status("Threads");
     let flows = vec![json!({"bytes": 50_000}); 80];
     let mut sizes = Vec::new();
-    for _ in 0..8 {
+    for _ in 0..12 {
         session.prepare(&plan("127.7.0.3", SECOND_NS / 20, SECOND_NS / 100, &flows));
         session.start();
         let report = session.answer();
@@ -207,11 +207,11 @@ fn experiments_that_follow_one_another_take_no_more_threads_and_memory_each_time
         session.calm_down(threads + 1);
         sizes.push(session.status("VmSize"));
     }
-    // How many stacks are still at hand differs by some MiB each time; the least of several does not. A piece of memory
-    // for stacks has 3 MiB: one more each time would be 12.
-    let (before, after) = sizes.split_at(4);
+    // How many stacks are still at hand differs by some MiB each time, on a busy machine by 7 in the least of four. A piece of
+    // memory for stacks has 3 MiB: one more each time would be 24.
+    let (before, after) = (&sizes[..4], &sizes[8..]);
     assert!(
-        after.iter().min() < before.iter().min().map(|least| least + (6 << 10)).as_ref(),
+        after.iter().min() < before.iter().min().map(|least| least + (15 << 10)).as_ref(),
         "kB of address space: {sizes:?}"
     );
 }
