@@ -19,7 +19,6 @@ NOUNS = [
     "change",
     "class",
     "commit",
-    "commits",
     "datagram",
     "error",
     "event",

@@ -6,7 +6,7 @@ import json
 import sys
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -294,11 +294,11 @@ def _show(one: Kernel, *, as_json: bool, started: str | None = None) -> None:
         click.echo(f"{heading:<9} {text if heading == 'kernel' else harmless(text)}")
 
 
-def _cost(facts: Mapping[str, object]) -> str:
+def _cost(facts: Mapping[str, Any]) -> str:
     """What a kernel was made of, and how long that took."""
     if "relinked" in facts:
         return f"relinked: {facts['relinked']}"
-    objects = plural(int(str(facts["objects"])), "object")
+    objects = plural(facts["objects"], "object")
     return objects + (f" in {facts['seconds']} s" if "seconds" in facts else "")
 
 

@@ -16,17 +16,13 @@ def sentence(index: Index, runs: int | None = None) -> str:
     """How many cells execute how much of what."""
     whole = totals.together("", (part for part, _ in totals.by_folder(index)))
     cells, scenarios = len(index.cells), len({cell.scenario for cell in index.cells})
-    who = f"{_many(cells, 'cell')} of {_many(scenarios, 'scenario')}"
+    who = f"{plural(cells, 'cell')} of {plural(scenarios, 'scenario')}"
     again = f" in {plural(runs, 'run')}" if runs not in (None, cells) else ""
     return (
         f"{who}{again} {'executes' if cells == 1 else 'execute'} {_percent(whole.lines)} of the lines, "
         f"{_percent(whole.functions)} of the functions and {_percent(whole.branches)} of the branches "
         f"that are covered of {index.kernel.get('name', 'the kernel')}."
     )
-
-
-def _many(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def _percent(part: Share) -> str:

@@ -78,8 +78,8 @@ def _late(m: Measured, tcp: Tcp) -> Shown | None:
     if m.udp is None or not late(m, tcp):
         return None
     proof = f"{percent(m.udp.reordered)} of datagrams came late, by up to {m.udp.reorder_extent} places"
-    law = f"{percent(m.udp.reordered)} of datagrams came late, "
-    law += f"{happened(tcp.reorder_events, 'segment', 'overtaken')}"
+    overtaken = happened(tcp.reorder_events, "segment", "overtaken")
+    law = f"{percent(m.udp.reordered)} of datagrams came late, {overtaken}"
     words = {"way": f" {m.direction}", "proof": f"{proof}; TCP takes some of them for lost"}
     return Shown(words, law, extent=m.udp.reorder_extent)
 

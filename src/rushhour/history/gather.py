@@ -173,7 +173,9 @@ def _of_cells(connection: Connection, scenario: str | None, where: Mapping[str, 
     for (text,) in connection.execute(texts):
         for name, value in json.loads(text).items():
             known.setdefault(name, set()).add(plain_word(value))
-    words = "; ".join(f"{name}: {', '.join(sorted(values)[:8])}" for name, values in sorted(known.items()))
+    words = "; ".join(
+        f"{name}: {', '.join(sorted(values)[:_NAMED])}" for name, values in sorted(known.items())
+    )
     return UsageError("no cell has these factors", hint=f"stored are {words}" if words else None)
 
 

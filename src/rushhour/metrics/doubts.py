@@ -15,6 +15,8 @@ from rushhour.record.manifest import VIRTUAL
 from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from rushhour.record.context import Flow
     from rushhour.record.record import Record
 
@@ -62,22 +64,36 @@ def _silent(record: Record) -> list[str]:
 
 def _ended_early(record: Record) -> list[str]:
     """Flows that an error ended before their time, of copies the first."""
-    found: dict[str, str] = {}
-    for flow in record.flows():
+
+    def told(flow: Flow) -> str | None:
         done_ns, error = flow.ended_early_ns(record.context.duration_ns), flow.outcome.error
-        if error and done_ns is not None:
-            found.setdefault(flow.group, f"flow {flow.name} ended at {done_ns / 1e9:.3g} s: {error}")
-    return list(found.values())
+        if not error or done_ns is None:
+            return None
+        return f"flow {flow.name} ended at {done_ns / 1e9:.3g} s: {error}"
+
+    return _first_of_copies(record.flows(), told)
 
 
 def _refused(record: Record) -> list[str]:
     """Flows of datagrams some of whose sends failed, of copies the first."""
-    found: dict[str, str] = {}
-    for flow in record.flows(*kinds.UDP_STREAMS):
+
+    def told(flow: Flow) -> str | None:
         count, error = flow.outcome.sends_refused, flow.outcome.error
-        if count and error:
-            why = error.removeprefix("send: ")
-            found.setdefault(flow.group, f"flow {flow.name}: the kernel refused {count} of its sends ({why})")
+        if not count or not error:
+            return None
+        why = error.removeprefix("send: ")
+        return f"flow {flow.name}: the kernel refused {count} of its sends ({why})"
+
+    return _first_of_copies(record.flows(*kinds.UDP_STREAMS), told)
+
+
+def _first_of_copies(flows: Iterable[Flow], told: Callable[[Flow], str | None]) -> list[str]:
+    """What is told of each flow, of copies only what is told of the first."""
+    found: dict[str, str] = {}
+    for flow in flows:
+        words = told(flow)
+        if words is not None:
+            found.setdefault(flow.group, words)
     return list(found.values())
 
 

@@ -78,9 +78,8 @@ def _flows(record: Record) -> tuple[list[Flow], set[int]]:
 def _could_arrive(record: Record, flow: Flow) -> bool:
     """Whether it had the time: it may start at the end, or come from far away; its receiver may have left."""
     duration = record.context.duration_ns
-    stop = duration if flow.stop_ns is None else min(flow.stop_ns, duration)
-    leaves = record.plan.flow(flow.id).leave_ns
-    stop = stop if leaves is None else min(stop, leaves)
+    ends = (flow.stop_ns, record.plan.flow(flow.id).leave_ns, duration)
+    stop = min(end for end in ends if end is not None)
     return stop > flow.start_ns and duration - flow.start_ns > _LEAST_NS + _TRIPS * (flow.base_rtt_ns or 0)
 
 

@@ -138,12 +138,10 @@ def left_out(lowered: Lowered, made: tuple[Direction, Direction] | None) -> tupl
 def _asked(one: ContextEnd) -> Iterator[str]:
     if one.rate_bps:
         yield f"rate {one.rate_bps / 1e6:g} Mbit/s"
-    if one.rate_bps and (one.buffer_bytes or one.buffer_packets):
-        yield (
-            f"buffer {one.buffer_bytes} B"
-            if one.buffer_bytes
-            else f"buffer {plural(one.buffer_packets or 0, 'packet')}"
-        )
+    if one.rate_bps and one.buffer_bytes:
+        yield f"buffer {one.buffer_bytes} B"
+    elif one.rate_bps and one.buffer_packets:
+        yield f"buffer {plural(one.buffer_packets, 'packet')}"
     if one.role in ("netem", "police"):
         yield str(one.queue)
     if one.role == "wire" and one.delay_ns:

@@ -43,13 +43,8 @@ def _end_ns(load: Load, scenario: Scenario) -> int:
 
 def load_row(load: Load, scenario: Scenario) -> list[str]:
     """A load in words: name, place, what it takes, from when to when."""
-    workers = (
-        f"{plural(load.workers, 'worker')}"
-        if load.workers
-        else "each processor"
-        if load.kind == "cpu"
-        else ""
-    )
+    all_of_it = "each processor" if load.kind == "cpu" else ""
+    workers = plural(load.workers, "worker") if load.workers else all_of_it
     takes = f"{100 * (1 if load.share is None else load.share):g} %" if load.kind == "cpu" else str(load.size)
     kept = f"{load.limit} of it in memory" if load.limit else ""
     by = f"by {load.generator}" if load.generator else ""

@@ -39,7 +39,7 @@ def printed(programs: Sequence[ProgramLine], width: int) -> RenderableType:
 def _said(one: ProgramLine) -> Iterator[Text]:
     last = one.said[-MAX_SAID:]
     if more := one.left_out + len(one.said) - len(last):
-        yield Text(f"{one.name}: {plural(more, 'line')} before these are in the record", "dim")
+        yield Text(f"{one.name}: the record has {plural(more, 'line')} before these", "dim")
     for when, stream, text in last:
         head = (f"{when:>9}  {one.name}  ", "dim")
         yield Text.assemble(head, (one_line(text), "dim" if stream == "err" else ""))

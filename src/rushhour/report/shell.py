@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import jinja2
 from markupsafe import Markup, escape
 
+from rushhour.quantities.words import plural
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -41,6 +43,7 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
     )
     made.filters["prose"] = prose
+    made.filters["plural"] = plural
     return made
 
 

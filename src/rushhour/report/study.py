@@ -150,7 +150,7 @@ def gathered(sets: Sequence[ResultSet], beside: Path) -> Whole:
     alone = next(study for study, _ in found if study is not None) if len(titles) == 1 else None
     manifests = [next(iter(one)).manifest for one in sets if one.folders()]
     return Whole(
-        title=alone.title if alone else " · ".join(titles) or f"{plural(len(sets), 'scenario')}",
+        title=alone.title if alone else " · ".join(titles) or plural(len(sets), "scenario"),
         author=alone.author or "" if alone else "",
         document=_line(alone.document) if alone else "",
         summary=_line(alone.summary) if alone else "",

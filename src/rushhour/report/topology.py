@@ -206,7 +206,7 @@ def _between(end: End, name: str, factor: float, unit: str) -> str:
 def _buffer(end: End) -> str:
     if end.buffer_bytes:
         return quantity(float(end.buffer_bytes), "bytes")
-    return f"{plural(end.buffer_packets, 'packet')}" if end.buffer_packets else ""
+    return plural(end.buffer_packets, "packet") if end.buffer_packets else ""
 
 
 def _link(a: _Node, b: _Node, limiting: bool) -> str:  # noqa: FBT001 - a property of the link

@@ -34,13 +34,11 @@ def as_told(document: Mapping[str, object], quick: Mapping[str, object]) -> dict
     """
     factors = Sweep.model_validate(document.get("sweep", {})).values
     lists = {key: value for key, value in quick.items() if key in factors and isinstance(value, list)}
-    left = _thinned(document, lists)
-    changes = False
+    left = thinned = _thinned(document, lists)
     for key, value in quick.items():
         if key not in lists:
-            told = fix_factor(put(left, {key: value}), key, value)
-            left, changes = told, changes or told != left
-    return _without_expectations(left) if changes else left
+            left = fix_factor(put(left, {key: value}), key, value)
+    return left if left == thinned else _without_expectations(left)
 
 
 def by_rule(document: Mapping[str, object]) -> dict[str, object]:

@@ -111,7 +111,7 @@ def _offered_or_sent(sides: Sides, one: Difference) -> str:
     name = next(iter(one.values))
     values, (base, candidate) = one.values[name], sides.names
     if name in _WINDOWS:
-        offered = _in_each(sides, (f"{plural(values[0], 'byte')}", values[1]))
+        offered = _in_each(sides, (plural(values[0], "byte"), values[1]))
         return f"on ACK {ack} of {flow}, {_WINDOWS[name]} {offered}"
     if name == "snd_nxt":
         span = f"between ACKs {ack} and {ack + 1} of {flow}"
@@ -130,7 +130,7 @@ def _decided(sides: Sides, one: Difference) -> str:
     parts = []
     if "snd_una" in one.values:
         steps = [np.diff(relative(log.acks, "snd_una"))[one.place - 1] for log in logs]
-        spoken = [f"{plural(step, 'byte')}" if step else "nothing" for step in steps]
+        spoken = [plural(step, "byte") if step else "nothing" for step in steps]
         parts.append(f"ACK {ack} of {flow}{where} acknowledged {_in_each(sides, spoken)}")
     windows = [name for name in one.values if name != "snd_una"]
     acts = [_acts(log, one.place, windows, names) for log, names in zip(logs, entered, strict=True)]

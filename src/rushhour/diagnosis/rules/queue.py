@@ -9,9 +9,8 @@ from rushhour.causes.telling import sentence
 from rushhour.causes.thresholds import AT_A_SHAPER, LONG_QUEUE_NS, SHAPED, SLOW_LINE_NS
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
-from rushhour.diagnosis.shown import qdisc
+from rushhour.diagnosis.shown import packets, qdisc
 from rushhour.quantities.short import binary, duration, rate
-from rushhour.quantities.words import plural
 from rushhour.tc import kinds
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def emulation(case: Case) -> Iterator[Finding]:
     """A netem that somebody forgot."""
     for end, facts in common.ends(case):
         for dev, found in queues(facts):
-            options = found.options
+            options, limit = found.options, found.options.limit_packets
             if found.kind != "netem":
                 continue
             waits = {"delay": options.delay_us, "jitter": options.jitter_us}
@@ -106,7 +105,7 @@ def emulation(case: Case) -> Iterator[Finding]:
                 end,
                 evidence=(
                     told(end, f"queue on {dev}", " ".join(["netem", *does])),
-                    told(end, "limit", plural(options.limit_packets or 0, "packet")),
+                    *([told(end, "limit", packets(limit))] if limit else []),
                 ),
                 gain="the path without it",
                 fix=(common.shell(end, f"tc qdisc del dev {dev} root"),),

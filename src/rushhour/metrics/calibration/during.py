@@ -52,7 +52,7 @@ def losses(record: Record) -> Iterator[CalibrationFinding]:
             end.label,
             low <= lost <= high + extra,
             f"{loss:g} of {packets} packets ({low} to {high + extra})",
-            f"{plural(lost, 'packet')}",
+            plural(lost, "packet"),
         )
 
 
@@ -69,7 +69,7 @@ def inputs(record: Record) -> Iterator[CalibrationFinding]:
             name,
             low <= dropped <= high,
             f"{loss:g} of {packets} packets ({low} to {high})",
-            f"{plural(dropped, 'packet')}",
+            plural(dropped, "packet"),
         )
 
 
@@ -94,7 +94,7 @@ def lines(record: Record) -> Iterator[CalibrationFinding]:
         asked, measured = f"99 of 100 within {bound / 1e6:g} ms", f"{one.late_ns / 1e6:.3g} ms"
         yield CalibrationFinding("lateness of the line", where, one.late_ns <= bound, asked, measured)
         yield CalibrationFinding(
-            "frames that the line lost itself", where, one.lost == 0, "none", f"{plural(one.lost, 'frame')}"
+            "frames that the line lost itself", where, one.lost == 0, "none", plural(one.lost, "frame")
         )
 
 
