@@ -169,6 +169,16 @@ def test_what_a_killed_writer_leaves_goes_with_the_next(tmp_path: Path) -> None:
                     and path.name.startswith(".")]  # fmt: skip
 
 
+def test_what_a_killed_sweep_left_goes_though_every_run_is_known(lab: fakes.FakeLab, tmp_path: Path) -> None:
+    batches = runner.prepare(["fake.toml"], out=tmp_path / "out")
+    list(runner.carry_out(batches, lab))
+    left = [tmp_path / "out" / name for name in (".rushhour-abcd1234", "runs/.sandbox-abcd1234")]
+    for room in left:
+        (room / "out").mkdir(parents=True)
+    assert all(outcome.cached for outcome in runner.carry_out(batches, lab))
+    assert not any(room.exists() for room in left)
+
+
 def test_an_interrupted_command_leaves_none_of_its_children(tmp_path: Path) -> None:
     # The leader ends at once when it is asked; a child of its own does not hear.
     script = (

@@ -10,7 +10,8 @@ import pytest
 
 from rushhour.baseline import shelf
 from rushhour.files import durable, rooms
-from rushhour.lab.confine import PREFIX, Sandbox
+from rushhour.files.rooms import SANDBOX
+from rushhour.lab.confine import Sandbox
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def whole(victim: Path) -> bool:
 @pytest.mark.parametrize("name", ["", "mem", "out", "out/raw", "root", "linux"])
 def test_a_planted_link_is_not_followed(name: str, victim: Path, tmp_path: Path) -> None:
     runs = tmp_path / "foreign/runs"
-    planted = runs / f"{PREFIX}abcd1234" / name
+    planted = runs / f"{SANDBOX}abcd1234" / name
     planted.parent.mkdir(parents=True)
     planted.symlink_to(victim, target_is_directory=True)
     with Sandbox(runs):
@@ -38,29 +39,29 @@ def test_a_planted_link_is_not_followed(name: str, victim: Path, tmp_path: Path)
 
 
 def test_a_sandbox_that_is_a_link_stays(victim: Path, tmp_path: Path) -> None:
-    link = tmp_path / f"{PREFIX}abcd1234"
+    link = tmp_path / f"{SANDBOX}abcd1234"
     link.symlink_to(victim)
-    rooms.sweep(tmp_path, PREFIX)
+    rooms.sweep(tmp_path)
     assert link.is_symlink()
     assert whole(victim)
 
 
 @pytest.mark.parametrize(
-    "name", [f"{PREFIX}mine", f"{PREFIX}../victim", f"{PREFIX}ABCDEFGH", f"{PREFIX}a.b.c.d."]
+    "name", [f"{SANDBOX}mine", f"{SANDBOX}../victim", f"{SANDBOX}ABCDEFGH", f"{SANDBOX}a.b.c.d."]
 )
 def test_only_names_that_were_made_here_are_removed(name: str, victim: Path, tmp_path: Path) -> None:
     (tmp_path / name.partition("/")[0]).mkdir()
-    rooms.sweep(tmp_path, PREFIX)
+    rooms.sweep(tmp_path)
     assert (tmp_path / name.partition("/")[0]).is_dir()
     assert whole(victim)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
 def test_a_folder_of_another_user_stays(tmp_path: Path) -> None:
-    other = tmp_path / f"{PREFIX}abcd1234"
+    other = tmp_path / f"{SANDBOX}abcd1234"
     other.mkdir()
     os.chown(other, 12345, 12345)
-    rooms.sweep(tmp_path, PREFIX)
+    rooms.sweep(tmp_path)
     rooms.remove(other)
     assert other.is_dir()
 

@@ -17,8 +17,9 @@ import pytest
 from waiting import until
 
 from rushhour.files import rooms
+from rushhour.files.rooms import SANDBOX
 from rushhour.lab import kernel
-from rushhour.lab.confine import PREFIX, Sandbox
+from rushhour.lab.confine import Sandbox
 
 pytestmark = pytest.mark.virtual
 
@@ -49,7 +50,7 @@ def processes(folder: Path) -> dict[int, str]:
 
 
 def leftovers(folder: Path) -> list[str]:
-    folders = [str(path) for path in (folder / "runs").glob(f"{PREFIX}*")]
+    folders = [str(path) for path in (folder / "runs").glob(f"{SANDBOX}*")]
     return folders + list(processes(folder).values())
 
 
@@ -77,7 +78,7 @@ def controller(
 
 
 def beats(folder: Path) -> bool:
-    return any(True for _ in (folder / "runs").glob(f"{PREFIX}*/out/progress"))
+    return any(True for _ in (folder / "runs").glob(f"{SANDBOX}*/out/progress"))
 
 
 @pytest.mark.parametrize("victim", ["controller", "launcher", "keeper", "linux", "user process"])
@@ -130,17 +131,17 @@ def test_kills_at_random_moments(
     process.wait(20)
     assert until(lambda: not processes(tmp_path)), processes(tmp_path)
     # A controller that is killed before its launcher runs leaves its folder to the next one.
-    rooms.sweep(tmp_path / "runs", PREFIX)
+    rooms.sweep(tmp_path / "runs")
     assert not leftovers(tmp_path)
 
 
 def test_an_abandoned_sandbox_is_removed_and_a_living_one_is_not(tmp_path: Path) -> None:
     image = kernel.default().image
-    dead = tmp_path / "runs" / f"{PREFIX}deadbeef"
+    dead = tmp_path / "runs" / f"{SANDBOX}deadbeef"
     (dead / "out").mkdir(parents=True)
     with Sandbox(tmp_path / "runs", image, tmp_path) as living:
         assert not dead.exists()
-        rooms.sweep(tmp_path / "runs", PREFIX)
+        rooms.sweep(tmp_path / "runs")
         assert living.folder.exists()
     assert not living.folder.exists()
 

@@ -27,9 +27,12 @@ if TYPE_CHECKING:
 RESULTS = Path("results")
 """Where results go if no other folder is named: below the folder that the user is in."""
 NEW = ".rushhour-"
+SANDBOX = ".sandbox-"
+_PREFIXES = (NEW, SANDBOX)
 _UNLOCKED = "~"
 # What tempfile puts behind a prefix.
 _RANDOM = "[a-z0-9_]{8}"
+_NAME = re.compile(f"({'|'.join(map(re.escape, _PREFIXES))}){_RANDOM}")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 # File systems that lock nothing, or no folders (NFS).
 _NO_LOCKS = (errno.EBADF, errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)
@@ -42,8 +45,7 @@ _due: dict[Path, int] = {}
 def make(parent: Path, prefix: str = NEW) -> tuple[Path, int]:
     """A new, empty, locked folder in `parent`, and the descriptor that holds its lock.
 
-    What killed processes left beside it under the same prefix is removed first; in a folder of very many
-    entries not each time.
+    What killed processes left beside it is removed first; in a folder of very many entries not each time.
 
     Raises:
         OSError: it cannot be made.
@@ -51,7 +53,7 @@ def make(parent: Path, prefix: str = NEW) -> tuple[Path, int]:
     if _due.get(parent, 0) > 0:
         _due[parent] -= 1
     else:
-        sweep(parent, prefix)
+        sweep(parent)
     # Locked under another name first: a room that is not locked looks abandoned.
     new = Path(tempfile.mkdtemp(prefix=f"{prefix}{_UNLOCKED}", dir=parent))
     lock = os.open(new, _FOLDER)
@@ -134,11 +136,19 @@ def open_results(folder: Path, *, unseen: bool = False) -> None:
 
 
 @contextmanager
-def alone(folder: Path, what: str) -> Iterator[None]:
+def alone(folder: Path, what: str, *inside: str) -> Iterator[None]:
     """Make a folder and keep others out of it; the lock is the folder's own and leaves nothing.
 
+    What killed processes left in it is removed: a process that finds all its work done there makes no room,
+    so nothing else would remove it.
+
+    Args:
+        folder: The folder.
+        what: What the process does there.
+        inside: Folders below it in which rooms are made, too; they need not be there.
+
     Raises:
-        UsageError: another process holds it; `what` says what that does.
+        UsageError: another process holds it.
         OSError: the folder cannot be made.
     """
     open_results(folder)
@@ -152,6 +162,8 @@ def alone(folder: Path, what: str) -> Iterator[None]:
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise
+        for place in (folder, *(folder / name for name in inside)):
+            sweep(place)
         yield
     finally:
         os.close(lock)
@@ -170,17 +182,15 @@ def umask() -> int:
         return mask
 
 
-def sweep(parent: Path, prefix: str = NEW) -> None:
+def sweep(parent: Path) -> None:
     """Remove the rooms in `parent` whose processes are gone."""
-    name = re.compile(re.escape(prefix) + _RANDOM)
     try:
         with os.scandir(parent) as entries:
             names = [entry.name for entry in entries]
     except OSError:
         return
     _due[parent] = len(names) // _PER_ENTRY
-    found = [parent / one for one in names if one.startswith(prefix) and name.fullmatch(one)]
-    for folder in found:
+    for folder in (parent / one for one in names if _NAME.fullmatch(one)):
         if not _is_ours(folder):
             continue
         with suppress(OSError):

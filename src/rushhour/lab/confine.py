@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from rushhour.lab.terminal import Terminal
 
-PREFIX = ".sandbox-"
 _SIGN_BYTES = 8
 
 
@@ -63,7 +62,7 @@ class Sandbox:
         self, parent: Path, image: Path | None = None, root: Path | None = None, roots: Sequence[Path] = ()
     ) -> None:
         parent.mkdir(parents=True, exist_ok=True)
-        self.folder, self._lock = rooms.make(parent, PREFIX)
+        self.folder, self._lock = rooms.make(parent, rooms.SANDBOX)
         for name, target in (("linux", image), ("root", root)):
             if target is not None:
                 (self.folder / name).symlink_to(target)

@@ -103,7 +103,7 @@ def _hold(batches: Sequence[Batch], held: ExitStack) -> None:
     """Keep other runs out of the folders, and see that nobody has put another experiment there meanwhile."""
     for batch in batches:
         try:
-            held.enter_context(rooms.alone(batch.folder, "run"))
+            held.enter_context(rooms.alone(batch.folder, "run", "runs"))
         except OSError as error:
             raise RecordError(
                 f"the result set cannot be written: {error.strerror}",

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _PLAIN = re.compile(r"[^A-Za-z0-9._-]+")
+# Where a comparison's records are made.
+_INSIDE = ("base", "base/runs", "candidate", "candidate/runs")
 
 
 def folder_for(base: str, candidate: str, made: datetime) -> Path:
@@ -35,7 +37,7 @@ def alone(folder: Path) -> Iterator[None]:
     """
     with ExitStack() as stack:
         try:
-            stack.enter_context(rooms.alone(folder, "comparison"))
+            stack.enter_context(rooms.alone(folder, "comparison", *_INSIDE))
         except OSError as error:
             raise cannot_write(folder, error) from error
         yield

@@ -22,7 +22,6 @@ from rushhour.errors import GuestError, LabError, RushHourError
 from rushhour.files import cache, rooms
 from rushhour.lab import kernel as kernels
 from rushhour.lab.base import CancelledError
-from rushhour.lab.confine import PREFIX
 from rushhour.quantities.words import plural
 from rushhour.record.record import Record
 from rushhour.running.batch import of_one
@@ -210,7 +209,7 @@ class _Room:
 
     def __init__(self) -> None:
         parent = cache.folder("play", "any").parent
-        self.folder, self._lock = rooms.make(parent, PREFIX)
+        self.folder, self._lock = rooms.make(parent, rooms.SANDBOX)
 
     def remove(self) -> None:
         """Remove it."""
