@@ -11,6 +11,7 @@ from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE
 from rushhour.causes.rules import RULES
 from rushhour.explain import LIMITS, RecordedFlow, findings
 from rushhour.explain.evidence import Other
+from rushhour.explain.outages import LIMIT as OUTAGES
 from rushhour.explain.traffic import Beside
 from rushhour.quantities.short import percent, rate, rounded_up, size, time
 from rushhour.series.waits import Wait
@@ -34,7 +35,7 @@ FLOW = RecordedFlow(
 
 
 def test_every_limit_has_rules_and_every_rule_a_limit() -> None:
-    assert {*RULES} == set(LIMITS)
+    assert {*RULES} == {*LIMITS, OUTAGES}  # which is taken out of a timeline's limits
 
 
 def test_a_receive_buffer_is_proposed_by_what_part_of_it_becomes_window() -> None:

@@ -151,6 +151,9 @@ CAUSES = {
     "slow_reader": cell('read_rate = "10mbit"'),
     "pacing": cell('pacing = "10mbit"'),
     "slow_start": cell('bytes = "100kB"', rtt="100ms"),
+    "outages": cell(
+        '[[pattern]]\nkey = "loss"\nsteps = [["0s", "0%"], ["1s", "100%"], ["3s", "0%"]]', duration="5s"
+    ),
     "random_loss": cell('cc = "reno"', path='loss = "0.5%"', duration="5s"),
     "sack": cell('cc = "reno"\n[sysctl]\n"net.ipv4.tcp_sack" = 0', path='loss = "2%"', duration="5s"),
     "shallow_buffer": cell('cc = "reno"', path='buffer = "10p"', rtt="50ms", duration="8s"),

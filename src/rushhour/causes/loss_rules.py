@@ -71,9 +71,14 @@ def _patience(e: Evidence, extent: int | None) -> tuple[Setting, ...]:
     return (Setting(e.sender, "net.ipv4.tcp_max_reordering", str(2 * places)), *wanted)
 
 
-def outages(e: Evidence, share: float) -> Named | None:
+def dead_way(e: Evidence, share: float) -> Named | None:
     """The way is dead for a while, and comes back."""
     return by_shown(e, "outages", share, Cure("Find the link that flaps, or the route that changes."))
+
+
+def outages(e: Evidence, share: float) -> Named | None:
+    """The same of losses; a record knows when the way was dead, and takes that time out of them."""
+    return None if e.limited("outages") else dead_way(e, share)
 
 
 def policer(e: Evidence, share: float) -> Named | None:
@@ -250,6 +255,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         any_loss,
     ),
     "timeouts": (black_hole, refused, no_sack, timeouts),
+    "outages": (dead_way,),
     "marks": (marks_assumed, impatient_marks, marked),
 }
 """Limit → its rules, in order."""

@@ -236,11 +236,17 @@ LOSSES = (
     Cause(
         "outages",
         "path",
-        "The way is dead for a while, again and again",
+        "The way is dead for a while, once or again and again",
         "RFC 3357, section 4; RFC 6298, section 5",
-        says="The way {way} goes dead for about {dead} at a time: {proof}.",
+        says="The way {way} {dead}: {proof}.",
         leads_to=("random-loss", "losses", "policer", "datagram-loss", "echo-loss", "shallow-queue"),
-        shown_by=("measurements",),
+        word="outages",
+        known_by=(
+            "waits while a pattern loses every packet or stops a link, or a router has no route, and until "
+            "the next ACK; the time in losses behind that, where most was lost then"
+        ),
+        helps="repair the link",
+        shown_by=("record", "measurements"),
     ),
     Cause(
         "policer",

@@ -38,6 +38,7 @@ GRAVE = T(2.0, "factor to be gained from which a measured cause is critical")
 WORTH = T(1.15, "factor to be gained from which it is a warning; below, what was measured may be chance")
 FAR = T(0.9, "part of what the path has for a flow below which a limit costs something")
 HIDDEN = T(0.9, "part of a flow's share of the path below which a hidden limit would hold it next")
+AFTERMATH = T(0.01, "share of the time in losses behind an outage from which these are spoken of")
 RISKY = T(0.6, "part of the goodput below which the lower bound of an advice makes it no `--set`")
 
 # Windows and buffers.

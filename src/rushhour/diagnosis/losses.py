@@ -89,7 +89,10 @@ def _dead(m: Measured, _: Tcp) -> Shown | None:
         return None
     lost, away = f"{m.udp.loss_run:.0f} datagrams in a row were lost", time(m.udp.dead_ns / 1e9)
     proof = f"{lost}; a link flaps, a route changes, or radio fades"
-    return Shown({"way": m.direction, "dead": away, "proof": proof}, f"{lost}, {away}")
+    return Shown(
+        {"way": m.direction, "dead": f"goes dead for about {away} at a time", "proof": proof},
+        f"{lost}, {away}",
+    )
 
 
 def _policer(m: Measured, tcp: Tcp) -> Shown | None:

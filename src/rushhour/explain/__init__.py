@@ -68,6 +68,14 @@ def _explained(record: Record) -> list[Explanation]:
     flows = (flow for flow in record.flows(*kinds.TCP_STREAMS) if not flow.is_brief)
     known = [found for flow in flows if (found := evidence(record, flow)) is not None]
     return [
-        Explanation(e.name, e.goodput_bps, e.possible_bps, e.shares, findings(e), e.timeline, e.waits)
+        Explanation(
+            e.name,
+            e.goodput_bps,
+            e.possible_bps,
+            e.timeline.shares if e.timeline else e.shares,
+            findings(e),
+            e.timeline,
+            e.waits,
+        )
         for e in known
     ]

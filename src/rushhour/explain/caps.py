@@ -182,7 +182,7 @@ def _losses(e: RecordedFlow, trip: float, removed: Collection[str]) -> float | N
 
     Where queues drop no more, what chance takes stays: by theory, or as it was where that knows no such loss.
     """
-    held, theory = _held(e, "losses", "timeouts"), by_theory(e, trip)
+    held, theory = _held(e, "losses", "timeouts", "outages"), by_theory(e, trip)
     by_chance = e.wire_loss * e.segments > e.queue_drops
     if {"drops", "impatient"} & {*removed} and not (by_chance and theory is None):
         return theory
@@ -205,6 +205,7 @@ def _share(e: RecordedFlow, removed: Collection[str]) -> float | None:
     fair = e.fair_bps
     if fair is None:
         return None
+    fair *= 1 - e.limited("outages")  # what a way is dead for, nobody gives back
     separated = "unfair" in removed or not plain(e.queue)
     if e.others and not separated:
         return SHARED * _bias(e) * fair

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,9 +10,10 @@ import numpy as np
 from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE, REFUSED
 from rushhour.causes.thresholds import LASTING, WAITED, WAITED_S
 from rushhour.explain import holes, origins, policers
-from rushhour.explain.lost import lost, worst
+from rushhour.explain.lost import drops, lost, taken, worst
+from rushhour.explain.outages import Outages, outages, with_recovery
+from rushhour.explain.outages import shares as with_outages
 from rushhour.explain.traffic import Beside, arrived, beside
-from rushhour.metrics.queue import since_start
 from rushhour.metrics.repair import unprompted
 from rushhour.metrics.tcp import came_marked, ideal_bps, last
 from rushhour.record import courses, decode, keys
@@ -58,6 +59,8 @@ class RecordedFlow:
         handshake_s: From the start to the connection; `syns`: how many SYNs were sent again.
         moved: Payload that arrived.
         hole: The MTU of a switch that drops its full packets in silence.
+        outages: When its way was dead. What was lost and dropped then counts in none of these; `shares` have
+            a limit of its own for it (`outages`), which a timeline has not.
         damaged: Packets that came to the receiver's node with a wrong checksum, of all flows.
         refused: How often the receiver's node threw away data that had arrived, of all flows.
         marked: Segments that the sender took for marked; `came_marked`: that came to the receiver so, where
@@ -133,6 +136,7 @@ class RecordedFlow:
     damaged: int = 0
     refused: int = 0
     hole: int | None = None
+    outages: Outages | None = None
 
     def called(self, host: str) -> str:
         """A host as a sentence calls it: by its node's name."""
@@ -223,18 +227,19 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
     sent = (span[0], min(span[1], flow.stop_ns or span[1]))
     seconds = (span[1] - span[0]) * 1e-9
     moved = 8 * (flow.outcome.bytes_received or 0)
-    syns = syn_retransmits(record, flow)
+    syns, others = syn_retransmits(record, flow), tuple(_others(record, flow))
     segments = last(record, flow, "data_segs_out") or 0
     again = max(0, (last(record, flow, "total_retrans") or 0) - syns)
-    others = tuple(_others(record, flow))
-    return RecordedFlow(
+    dead = outages(record, flow)
+    spans = () if dead is None else dead.whole
+    made = RecordedFlow(
         name=flow.name,
         sender=planned.from_,
         receiver=planned.to,
         cc=_algorithm(record, flow),
         length_s=seconds,
         goodput_bps=moved / seconds,
-        shares=found.shares,
+        shares=with_outages(found, dead),
         timeline=found,
         possible_bps=_possible(record, flow, policing, seconds),
         base_rtt_s=_idle_s(record, flow),
@@ -257,12 +262,12 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         marked=last(record, flow, "delivered_ce") or 0,
         came_marked=came_marked(record, flow),
         unsaid=flow.outcome.zerocopy_refused or 0,
-        wire_loss=max(0.0, lost(record, flow.ways, sent) - syns / max(1, segments)),
-        ack_loss=lost(record, flow.reverse_ways, sent),
-        worst_loss=worst(record, flow.ways, sent),
-        worst_ack_loss=worst(record, flow.reverse_ways, sent),
-        queue_drops=_drops(record, [end for end in way if end.role not in ("police", "netem")]),
-        policed=_drops(record, policing),
+        wire_loss=max(0.0, lost(record, flow.ways, sent, spans) - syns / max(1, segments)),
+        ack_loss=lost(record, flow.reverse_ways, sent, spans),
+        worst_loss=worst(record, flow.ways, sent, passing=dead is not None),
+        worst_ack_loss=worst(record, flow.reverse_ways, sent, passing=dead is not None),
+        queue_drops=drops(record, [end for end in way if end.role not in ("police", "netem")], spans),
+        policed=drops(record, policing),
         policed_too=_policed_too(record, flow, policing),
         bucket=policers.bucket(policing, flow.frame_bytes or 0),
         burst_key="" if any(map(policers.counts_packets, policing)) else keys.of_burst(record, policing),
@@ -285,7 +290,18 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         damaged=_risen(record, planned.to, "Tcp.InCsumErrors"),
         refused=_risen(record, planned.to, *REFUSED),
         hole=holes.hole(record, flow),
+        outages=dead,
     )
+    return made if dead is None else _recovering(made, found, dead, taken(record, flow, spans))
+
+
+def _recovering(made: RecordedFlow, found: Timeline, dead: Outages, taken: float) -> RecordedFlow:
+    """The same, where outages took more than all else: with SACK all that TCP makes of it is theirs."""
+    others = made.wire_loss * made.segments + made.queue_drops + made.policed + made.refused + made.damaged
+    if (taken <= others and others) or not made.options & OPTION_SACK:
+        return made
+    shares, dead = with_recovery(found, dead)
+    return replace(made, shares=shares, outages=dead)
 
 
 def _idle_s(record: Record, flow: Flow) -> float | None:
@@ -349,11 +365,6 @@ def _struck(record: Record, flow: Flow, syns: int) -> int:
 def _after(rows: Rows, t_ns: int) -> Rows:
     later: Rows = rows[rows["t_ns"] > t_ns]
     return later
-
-
-def _drops(record: Record, ends: Iterable[End]) -> int:
-    found = (record.series("drops", end=end.end) for end in ends)
-    return int(sum(since_start(series.t_s, series.values) for series in found if series.source))
 
 
 def _buffer(end: End, flow: Flow) -> float | None:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import OPTION_SACK, Shown
 from rushhour.causes.telling import LEAST_TIMEOUT, NO_ORIGIN
-from rushhour.causes.thresholds import ALONE, ASSUMED, BBR_LOSS, DEAF, SHALLOW, SPURIOUS
+from rushhour.causes.thresholds import AFTERMATH, ALONE, ASSUMED, BBR_LOSS, DEAF, SHALLOW, SPURIOUS
 from rushhour.explain import sharing
 from rushhour.explain.aqm import impatient
+from rushhour.explain.outages import LIMIT as OUTAGES
 from rushhour.explain.words import NAMED, part
 from rushhour.models import mathis, pftk
 from rushhour.quantities.short import percent, rate, size, time
@@ -99,6 +100,18 @@ def _shallow(e: RecordedFlow) -> Shown | None:
     return Shown({"where": f"at {e.bottleneck}", "proof": proof, "bdp": size(e.bdp)})
 
 
+def _outages(e: RecordedFlow) -> Shown | None:
+    """A way that was dead, as its links' patterns and routes have it, and for how long the flow felt it."""
+    known = e.outages
+    if known is None or not e.limited(OUTAGES):
+        return None
+    way = f"from {e.sender} to {e.receiver}" if known.there else f"back from {e.receiver} to {e.sender}"
+    way = f"between {e.sender} and {e.receiver}" if known.there and known.back else way
+    besides = ", or had a small window from what was lost then" if known.after >= AFTERMATH else ""
+    proof = f"{part(e, OUTAGES)} the sender waited to be heard again{besides}"
+    return Shown({"way": way, "dead": known.words, "proof": proof})
+
+
 def _any(e: RecordedFlow) -> Shown | None:
     if not e.retransmits:
         return None
@@ -171,10 +184,11 @@ SHOWN: Mapping[str, Callable[[RecordedFlow], Shown | None]] = {
     "impatient-queue": impatient,
     "shallow-queue": _shallow,
     "losses": _any,
+    "outages": _outages,
     "mtu-black-hole": _black_hole,
     "timeouts": _timeouts,
     "marks-assumed": _assumed,
     "marked": lambda e: Shown(queue=e.bottleneck),
     "no-room-for-messages": _no_room,
 }
-"""Cause → what shows it. A record has no outages apart: what they took counts as lost on the wires."""
+"""Cause → what shows it."""

@@ -70,12 +70,18 @@ def findings(known: RecordedFlow) -> tuple[Finding, ...]:
 
 
 def _all_had(known: RecordedFlow) -> set[str]:
-    """Limits at the ends whose rate the flow had: whatever else held it at times, only they made it slow."""
+    """Limits at the ends whose rate the flow had: whatever else held it at times, only they made it slow.
+
+    But for a way that was dead for longer: who reads what had come before has a rate all the while.
+    """
     share = known.fair_bps or 0.0
     return {
         limit
         for limit, allowed in caps(known, {"acks"}).items()
-        if RATES.get(limit) in known.asked and allowed <= known.goodput_bps and allowed < HIDDEN * share
+        if RATES.get(limit) in known.asked
+        and allowed <= known.goodput_bps
+        and allowed < HIDDEN * share
+        and known.limited(limit) >= known.limited("outages")
     }
 
 
