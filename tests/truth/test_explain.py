@@ -151,6 +151,11 @@ CAUSES = {
     "slow_reader": cell('read_rate = "10mbit"'),
     "pacing": cell('pacing = "10mbit"'),
     "slow_start": cell('bytes = "100kB"', rtt="100ms"),
+    "initial_window": cell('bytes = "100kB"\n[[node]]\nname = "s1"\ninitcwnd = 2', rtt="100ms"),
+    "window_growing": cell(
+        'bytes = "100kB"\n[[node]]\nname = "s1"\ninitcwnd = 40\n[[node]]\nname = "r1"\ninitrwnd = 12',
+        rtt="100ms",
+    ),
     "outages": cell(
         '[[pattern]]\nkey = "loss"\nsteps = [["0s", "0%"], ["1s", "100%"], ["3s", "0%"]]', duration="5s"
     ),

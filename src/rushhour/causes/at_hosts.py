@@ -281,7 +281,10 @@ ROUTES = (
             "Connections of {host} begin with {first} segments instead of {usual}: short transfers take "
             "more round trips."
         ),
-        shown_by=("hosts",),
+        word="initial_window",
+        known_by="limit `slow_start`, and the first ACK finds as many segments in flight as `initcwnd` says",
+        helps="without `initcwnd`, or with a larger one",
+        shown_by=("record", "hosts"),
     ),
     Cause(
         "initial-window-large",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import DELAY_BASED, OPTION_WSCALE, Cure, Named, Setting
 from rushhour.causes.telling import by_shown, held, said, told
-from rushhour.causes.thresholds import LEAST_RMEM, LEAST_WMEM, MARGIN, SYN_S, UNSCALED
+from rushhour.causes.thresholds import LEAST_RMEM, LEAST_WMEM, MARGIN, SYN_S, UNSCALED, USUAL_INITCWND
 from rushhour.quantities.short import rate, rounded_up, size
 
 if TYPE_CHECKING:
@@ -59,6 +59,20 @@ def receive_buffer(e: Evidence, share: float) -> Named | None:
     """
     one = _small_receive_buffer(e, share)
     return None if one is not None and one.cure is None and e.acks_waited else one
+
+
+def growing_window(e: Evidence, share: float) -> Named | None:
+    """The receiver's window is that of a young connection; the route may have made it smaller still."""
+
+    def cure(shown: Shown) -> Cure:
+        if not shown.host:
+            return Cure("Keep connections open and use them again: their windows have grown.")
+        return Cure(
+            f"Take initrwnd from the route of {e.called(shown.host)}, or make it larger (ip route change … "
+            "initrwnd 45): a SYN-ACK offers up to 65535 bytes."
+        )
+
+    return by_shown(e, "receive-window-growing", share, cure)
 
 
 def _small_receive_buffer(e: Evidence, share: float) -> Named | None:
@@ -233,6 +247,18 @@ def in_vain(syns: int, trip_s: float | None) -> bool:
     return 0 < syns <= (trip_s or 0) / SYN_S
 
 
+def initial_window(e: Evidence, share: float) -> Named | None:
+    """The route lets connections begin with fewer segments than the kernel would."""
+
+    def cure(shown: Shown) -> Cure:
+        key = "initcwnd" if shown.host == e.sender else "initrwnd"
+        route = f"the route of {e.called(shown.host)}"
+        larger = f"make it larger (ip route change … {key} {USUAL_INITCWND:g})"
+        return Cure(f"Take {key} from {route}, or {larger}; keep connections open and use them again.")
+
+    return by_shown(e, "initial-window-small", share, cure)
+
+
 def slow_start(e: Evidence, share: float) -> Named | None:
     """The transfer was over before the window had grown."""
     advice = (
@@ -244,8 +270,8 @@ def slow_start(e: Evidence, share: float) -> Named | None:
 
 RULES: Mapping[str, tuple[Rule, ...]] = {
     "handshake": (handshake,),
-    "slow_start": (slow_start,),
-    "receiver": (window_scaling, receive_buffer),
+    "slow_start": (initial_window, slow_start),
+    "receiver": (window_scaling, growing_window, receive_buffer),
     "reader": (reader_stopped, reader_busy, slow_reader),
     "sndbuf": (send_buffer,),
     "application": (no_room, writer_stopped, writer_busy, slow_writer),

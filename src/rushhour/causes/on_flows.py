@@ -35,6 +35,21 @@ AT_THE_HOSTS = (
         shown_by=("record", "measurements", "hosts"),
     ),
     Cause(
+        "receive-window-growing",
+        "tcp",
+        "The receiver's window had not grown yet",
+        "tcp_select_initial_window(), net/ipv4/tcp_output.c; tcp_rcv_space_adjust(), tcp_grow_window(), "
+        "net/ipv4/tcp_input.c; ip-route(8), initrwnd",
+        says="The receiver's window had not grown yet: {began}, and {held} it was full.",
+        word="window_growing",
+        known_by=(
+            "limit `receiver`, most of it before the window came near its greatest; the route's `initrwnd` "
+            "where the first window is what it says"
+        ),
+        helps="keep connections; without `initrwnd`, or with a larger one",
+        shown_by=("record",),
+    ),
+    Cause(
         "send-buffer-too-small",
         "socket",
         "The send buffer holds less than the path",

@@ -58,6 +58,9 @@ SHALLOW = T(
     "part of a BDP below which a queue runs empty after each reduction: Reno needs one BDP, CUBIC 0.43",
     "Appenzeller et al., SIGCOMM 2004; RFC 9438, 4.6",
 )
+GROWN = T(0.9, "part of the greatest window from which the receiver's has grown")
+GROWN_TRIPS = T(2, "round trips that it stays there where the kernel tunes it: it grows once in each")
+GROWING = T(0.5, "part of the time in which it was full before that, from which its growth is what holds")
 NEARLY_BDP = T(0.8, "part of a BDP from which a queue outlasts most reductions")
 
 FULL = T(0.9, "part of the most that ever arrived in a direction from which the path counts as full")

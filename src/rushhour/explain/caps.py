@@ -258,7 +258,7 @@ interval of 100 ms fits trips of tens of ms (RFC 8289)."""
 def grown(e: RecordedFlow, rate: float) -> float:
     """Goodput over the whole transfer at this rate, with the round trips in which the window grows to it."""
     trip = max(1e-6, e.base_rtt_s or 0)
-    first = INITIAL_SEGMENTS * (e.mss or 1448)
+    first = min(INITIAL_SEGMENTS, e.first.initcwnd or INITIAL_SEGMENTS) * (e.mss or 1448)
     rounds = max(0.0, math.log2(max(1.0, rate * trip / 8 / first)))
     if "bytes" not in e.asked:
         return rate * max(0.0, 1 - (rounds + 1) * trip / e.length_s)

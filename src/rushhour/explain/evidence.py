@@ -10,6 +10,7 @@ import numpy as np
 from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE, REFUSED
 from rushhour.causes.thresholds import LASTING, WAITED, WAITED_S
 from rushhour.explain import holes, origins, policers
+from rushhour.explain.first_windows import FirstWindows, first_windows
 from rushhour.explain.lost import drops, lost, taken, worst
 from rushhour.explain.outages import Outages, outages, with_recovery
 from rushhour.explain.outages import shares as with_outages
@@ -59,6 +60,7 @@ class RecordedFlow:
         handshake_s: From the start to the connection; `syns`: how many SYNs were sent again.
         moved: Payload that arrived.
         hole: The MTU of a switch that drops its full packets in silence.
+        first: The windows that it began with.
         outages: When its way was dead. What was lost and dropped then counts in none of these; `shares` have
             a limit of its own for it (`outages`), which a timeline has not.
         damaged: Packets that came to the receiver's node with a wrong checksum, of all flows.
@@ -136,6 +138,7 @@ class RecordedFlow:
     damaged: int = 0
     refused: int = 0
     hole: int | None = None
+    first: FirstWindows = field(default_factory=FirstWindows)
     outages: Outages | None = None
 
     def called(self, host: str) -> str:
@@ -292,6 +295,7 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         hole=holes.hole(record, flow),
         outages=dead,
     )
+    made = replace(made, first=first_windows(record, flow, made))
     return made if dead is None else _recovering(made, found, dead, taken(record, flow, spans))
 
 

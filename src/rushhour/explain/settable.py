@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import DELAY_BASED
 from rushhour.causes.finding import Remedy
-from rushhour.causes.thresholds import BELOW_POLICER, LEAST_BURST, UNFAIR
+from rushhour.causes.thresholds import BELOW_POLICER, LEAST_BURST, UNFAIR, USUAL_INITCWND
 from rushhour.explain import aqm
 from rushhour.explain.caps import MANAGED_TRIP_S, grown, plain
 from rushhour.quantities.short import rounded_up, size
@@ -127,11 +127,18 @@ def _managed_wait_s(e: RecordedFlow, wait: Wait | None) -> float | None:
     return TARGETS * aqm.target_s(e) + MANAGED_PACKETS * streams * PACKET_BITS / rate_bps
 
 
+def _window_already_larger(e: RecordedFlow, given: Remedy) -> Remedy:
+    """No larger initial window where the route has one."""
+    larger = (e.first.initcwnd or 0) > USUAL_INITCWND
+    return replace(given, advice="Keep connections open and use them again.") if larger else given
+
+
 SETTABLE: Mapping[str, Settable] = {
     "slow-reader": _faster("read_bps", "read_rate"),
     "slow-writer": _faster("rate_bps", "rate"),
     "pacing": _faster("pacing_bps", "pacing"),
     "policer": _paced,
+    "slow-start": _window_already_larger,
     "random-loss": _by_another,
     "impatient-queue": aqm.more_patient,
     "shallow-queue": _longer_queue,

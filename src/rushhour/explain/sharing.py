@@ -7,10 +7,20 @@ from typing import TYPE_CHECKING
 from rushhour.causes.end_rules import in_vain
 from rushhour.causes.evidence import Shown
 from rushhour.causes.telling import sentence
-from rushhour.causes.thresholds import ALONE, LOST_ACKS, RTT_BIAS, TAKEN, UNFAIR
+from rushhour.causes.thresholds import (
+    ALONE,
+    GROWING,
+    LOST_ACKS,
+    RTT_BIAS,
+    TAKEN,
+    UNFAIR,
+    UNSCALED,
+    USUAL_INITCWND,
+)
 from rushhour.explain.caps import INITIAL_SEGMENTS, plain
 from rushhour.explain.words import NAMED, beside, of_possible, part
-from rushhour.quantities.short import percent, rate, time
+from rushhour.quantities.short import percent, rate, size, time
+from rushhour.quantities.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -152,8 +162,35 @@ def _handshake(e: RecordedFlow) -> Shown | None:
     return Shown(words, idle_s=e.base_rtt_s or 0.0)
 
 
+def _growing(e: RecordedFlow) -> Shown | None:
+    """A window that was full before it had grown; the route's where it began with what that says."""
+    first = e.first
+    if first.growing < GROWING or not e.mss or not 0 < (first.offered or 0) < (e.bdp or 0):
+        return None
+    began = f"it began with {size(first.offered or 0)}"
+    asked = (first.initrwnd or 0) * e.mss
+    if not asked or asked > UNSCALED or abs(asked - (first.offered or 0)) >= e.mss:
+        return Shown({"began": began})
+    said = f"the route of {e.receiver} lets it begin with {plural(first.initrwnd or 0, 'segment')} (initrwnd)"
+    return Shown({"began": said}, host=e.receiver)
+
+
+def _initial_window(e: RecordedFlow) -> Shown | None:
+    """A route's window that is what was in flight when the first ACK came, and less than the usual."""
+    first, slow = e.first, _slow_start(e)
+    asked = {first.initcwnd: e.sender, first.initrwnd: e.receiver}
+    least = min((window for window in asked if window), default=USUAL_INITCWND)
+    if slow is None or least >= USUAL_INITCWND or abs((first.sent or 0) - least) >= 1:
+        return None
+    words = {"host": e.sender, "first": f"{least:g}", "usual": f"{USUAL_INITCWND:g}"}
+    offered = (
+        f"The route of {e.receiver} offers no more (initrwnd)." if asked[int(least)] == e.receiver else ""
+    )
+    return Shown(words, before=sentence("slow-start", **slow.words), after=offered, host=asked[int(least)])
+
+
 def _slow_start(e: RecordedFlow) -> Shown | None:
-    if 0 < e.moved <= INITIAL_SEGMENTS * (e.mss or 0) and not e.retransmits:
+    if 0 < e.moved <= (e.first.initcwnd or INITIAL_SEGMENTS) * (e.mss or 0) and not e.retransmits:
         return None  # all of it was sent at once: no window held it
     trip = f" of {time(e.base_rtt_s)}" if e.base_rtt_s else ""
     lost = (
@@ -176,5 +213,7 @@ SHOWN: Mapping[str, Callable[[RecordedFlow], Shown | None]] = {
     "path-rate": _path_rate,
     "handshake": _handshake,
     "slow-start": _slow_start,
+    "initial-window-small": _initial_window,
+    "receive-window-growing": _growing,
 }
 """Cause → what shows it."""

@@ -161,10 +161,15 @@ def _after(known: Acks, reduced: NDArray[np.int64]) -> float | None:
     return float(known.cwnd[later[0]]) if len(later) else None
 
 
+def initial_window(record: Record, flow: Flow) -> float | None:
+    """Segments in flight at a flow's first ACK; None where that is not known."""
+    known = acks(record, flow)
+    return _before_the_first_ack(record, flow) if known is None else float(known.inflight[0] / known.mss)
+
+
 def _initial_window(record: Record) -> Iterator[Found]:
     for flow in record.flows(*kinds.TCP_STREAMS):
-        known = acks(record, flow)
-        value = _before_the_first_ack(record, flow) if known is None else known.inflight[0] / known.mss
+        value = initial_window(record, flow)
         yield Found(of_flow(flow), value, _NO_ACK if value is None else None)
 
 

@@ -65,6 +65,12 @@ def _known_window(record: Record, flow: Flow) -> NDArray[np.float64]:
     return rows.astype(np.float64) if len(rows) else _info(record, flow, "snd_wnd", 0)
 
 
+def first_window(record: Record, flow: Flow) -> float | None:
+    """The receive window that a flow's sender knew as the first ACK of data came; None: not known."""
+    values = _known_window(record, flow)
+    return _first(values) if len(values) else None
+
+
 def _window(of: Callable[[NDArray[np.float64]], float]) -> Callable[[Record], Iterator[Found]]:
     def function(record: Record) -> Iterator[Found]:
         for flow in record.flows(*_KINDS):
