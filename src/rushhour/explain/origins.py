@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import OPTION_SACK, Shown
 from rushhour.causes.telling import LEAST_TIMEOUT, NO_ORIGIN
-from rushhour.causes.thresholds import AFTERMATH, ALONE, ASSUMED, BBR_LOSS, DEAF, SHALLOW, SPURIOUS
+from rushhour.causes.thresholds import AFTERMATH, ALONE, ASSUMED, BBR_LOSS, SHALLOW, SPURIOUS
 from rushhour.explain import sharing
 from rushhour.explain.aqm import impatient
 from rushhour.explain.outages import LIMIT as OUTAGES
-from rushhour.explain.words import NAMED, part
+from rushhour.explain.words import deaf, part
 from rushhour.models import mathis, pftk
 from rushhour.quantities.short import percent, rate, size, time
 from rushhour.quantities.words import plural
-from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -145,21 +144,13 @@ def _timeouts(e: RecordedFlow) -> Shown:
     elif e.all_came and not (e.ack_loss or e.refused or e.damaged):
         where, needless = "; nothing was lost: the round trip had become longer than the timeout", True
     words = {"held": part(e, "timeouts"), "count": str(e.timeouts), "least": _least(e), "where": where}
-    return Shown(words, dropped=by_queue, deaf=_deaf(e) if by_queue else "", needless=needless)
+    return Shown(words, dropped=by_queue, deaf=deaf(e) if by_queue else "", needless=needless)
 
 
 def _least(e: RecordedFlow) -> str:
     """The least retransmission timeout of the sender."""
     given = e.setting(e.sender, "net.ipv4.tcp_rto_min_us") or ""
     return time(int(given) * 1e-6) if given.isdigit() else LEAST_TIMEOUT
-
-
-def _deaf(e: RecordedFlow) -> str:
-    """The datagrams that have most of the bottleneck, whatever it drops or marks; empty where none have."""
-    streams = [one for one in e.beside if one.kind in kinds.UDP_STREAMS]
-    if sum(one.rate_bps for one in streams) < DEAF * (e.possible_bps or math.inf):
-        return ""
-    return " and ".join(one.name for one in streams[:NAMED]) + (" and others" if streams[NAMED:] else "")
 
 
 def _assumed(e: RecordedFlow) -> Shown | None:

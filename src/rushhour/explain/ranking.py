@@ -27,7 +27,7 @@ from rushhour.causes.thresholds import (
 )
 from rushhour.explain.caps import by_theory, caps, reached_bps
 from rushhour.explain.causes import first, policer, random_loss, would_overflow
-from rushhour.explain.words import reached
+from rushhour.explain.words import flooded, reached
 from rushhour.quantities.short import rate, rounded_down
 
 if TYPE_CHECKING:
@@ -141,7 +141,10 @@ def _hidden(known: RecordedFlow, held: set[str], made: Collection[str]) -> Itera
         yield behind
     acks = known.acks_wait is not None or known.ack_loss > 0
     gives_way = (
-        known.cc in DELAY_BASED and "other-algorithm" not in made and known.goodput_bps < HIDDEN * share
+        known.cc in DELAY_BASED
+        and "other-algorithm" not in made
+        and known.goodput_bps < HIDDEN * share
+        and not flooded(known)
     )
     for limit, holds in (("acks", acks), ("window", gives_way), ("path", _held_up(known))):
         found = first(known, limit) if holds and limit not in held else None

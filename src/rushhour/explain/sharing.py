@@ -18,7 +18,7 @@ from rushhour.causes.thresholds import (
     USUAL_INITCWND,
 )
 from rushhour.explain.caps import INITIAL_SEGMENTS, plain
-from rushhour.explain.words import NAMED, beside, of_possible, part
+from rushhour.explain.words import NAMED, beside, flooded, of_possible, part
 from rushhour.quantities.short import percent, rate, size, time
 from rushhour.quantities.words import plural
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def _aside(e: RecordedFlow) -> Other | None:
     """The flow that has most of a full path, where this one has less than its share."""
     fair = e.fair_bps
-    if not e.others or fair is None or e.goodput_bps >= UNFAIR * fair:
+    if not e.others or fair is None or e.goodput_bps >= UNFAIR * fair or flooded(e):
         return None
     return max(e.others, key=lambda other: other.goodput_bps)
 

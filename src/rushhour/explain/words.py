@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import Setting
 from rushhour.causes.finding import Command, Finding, Remedy
 from rushhour.causes.table import CAUSES
+from rushhour.causes.thresholds import DEAF
 from rushhour.quantities.short import percent, rate
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from rushhour.causes.evidence import Cure, Named
@@ -34,6 +37,22 @@ def remedy(e: RecordedFlow, cure: Cure | None) -> Remedy | None:
     if "cc" in cure.socket:  # an option of the flow in a scenario; what a person sets is the host's
         typed = (*typed, Setting(e.sender, "net.ipv4.tcp_congestion_control", cure.socket["cc"]))
     return Remedy(cure.advice, tuple(Command(one.host, one.command) for one in typed), overrides)
+
+
+def deaf(e: RecordedFlow) -> str:
+    """The datagrams that have most of the bottleneck, whatever it drops or marks; empty where none have."""
+    streams = [one for one in e.beside if one.kind in kinds.UDP_STREAMS]
+    if sum(one.rate_bps for one in streams) < DEAF * (e.possible_bps or math.inf):
+        return ""
+    return " and ".join(one.name for one in streams[:NAMED]) + (" and others" if streams[NAMED:] else "")
+
+
+def flooded(e: RecordedFlow) -> bool:
+    """Whether datagrams have most of the bottleneck, and the flow mostly waits for its timer beside them.
+
+    Then what it has is a matter of chance, and not of its algorithm.
+    """
+    return bool(deaf(e)) and e.limited("timeouts") > e.limited("path")
 
 
 def reached(e: RecordedFlow) -> str:
