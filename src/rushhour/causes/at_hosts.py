@@ -185,7 +185,10 @@ FILTERS = (
         "nft(8), VERDICT STATEMENTS, LIMIT STATEMENT; iptables-extensions(8)",
         says="A rule of the packet filter at {host} drops {what} (chain {chain}).",
         leads_to=("policer", "random-loss", "losses", "datagram-loss", "shallow-queue", "large-packets-lost"),
-        shown_by=("hosts",),
+        word="filter",
+        known_by="the receiver's `drop_input`, where it took more than wires, queues and policers did",
+        helps="take the rule away",
+        shown_by=("record", "hosts"),
     ),
     Cause(
         "filter-on-the-device",

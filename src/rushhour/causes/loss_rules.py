@@ -54,6 +54,11 @@ def refused(e: Evidence, _: float) -> Named | None:
     return Named("data-refused", e.receiver, says, cure, came)
 
 
+def filtered(e: Evidence, share: float) -> Named | None:
+    """A rule of the receiver's packet filter drops what had come all the way."""
+    return by_shown(e, "packet-filter-drops", share, Cure(f"Take that rule away on {e.called(e.receiver)}."))
+
+
 def reordering(e: Evidence, share: float) -> Named | None:
     """Packets are overtaken, and TCP takes them for lost."""
     advice = "Keep a flow's packets on one path (balance per flow, not per packet)."
@@ -245,6 +250,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         black_hole,
         corruption,
         refused,
+        filtered,
         reordering,
         outages,
         policer,
@@ -254,7 +260,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         shallow_queue,
         any_loss,
     ),
-    "timeouts": (black_hole, refused, no_sack, timeouts),
+    "timeouts": (black_hole, refused, filtered, no_sack, timeouts),
     "outages": (dead_way,),
     "marks": (marks_assumed, impatient_marks, marked),
 }

@@ -59,7 +59,8 @@ class RecordedFlow:
         options: TCPI_OPT_* that both ends agreed on.
         handshake_s: From the start to the connection; `syns`: how many SYNs were sent again.
         moved: Payload that arrived.
-        hole: The MTU of a switch that drops its full packets in silence.
+        hole: The MTU of a switch that drops its full packets in silence; `filtered`: share of what arrives
+            that the receiver's packet filter drops.
         first: The windows that it began with.
         outages: When its way was dead. What was lost and dropped then counts in none of these; `shares` have
             a limit of its own for it (`outages`), which a timeline has not.
@@ -138,6 +139,7 @@ class RecordedFlow:
     damaged: int = 0
     refused: int = 0
     hole: int | None = None
+    filtered: float = 0.0
     first: FirstWindows = field(default_factory=FirstWindows)
     outages: Outages | None = None
 
@@ -293,6 +295,7 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         damaged=_risen(record, planned.to, "Tcp.InCsumErrors"),
         refused=_risen(record, planned.to, *REFUSED),
         hole=holes.hole(record, flow),
+        filtered=next((node.drop_input for node in record.plan.nodes if node.name == planned.to), 0.0),
         outages=dead,
     )
     made = replace(made, first=first_windows(record, flow, made))

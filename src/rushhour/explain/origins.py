@@ -44,6 +44,16 @@ def _policer(e: RecordedFlow) -> Shown | None:
     return Shown(words, rate_bps=limit, taken_bps=e.taken_bps, flows=flows)
 
 
+def _filtered(e: RecordedFlow) -> Shown | None:
+    """What netfilter drops at INPUT: nobody counts it, but the scenario says which part that is."""
+    dropped = e.filtered * e.segments
+    if not e.retransmits or dropped <= max(e.wire_loss * e.segments, e.queue_drops + e.policed):
+        return None
+    what = f"{percent(e.filtered)} of what arrives"
+    small = f"For {percent(e.limited('losses', 'timeouts'))} of its time losses kept the window small."
+    return Shown({"host": e.receiver, "what": what, "chain": "INPUT"}, host=e.receiver, after=small)
+
+
 def _reordering(e: RecordedFlow) -> Shown | None:
     """What was taken for loss had only been overtaken: the receiver reports duplicates (RFC 2883).
 
@@ -54,7 +64,7 @@ def _reordering(e: RecordedFlow) -> Shown | None:
     counted = _policer(e) is None and e.hole is None  # nobody counts what a switch drops for its size
     if not e.options & OPTION_SACK or not e.retransmits or not counted:
         return None
-    lost = e.wire_loss * e.segments + e.queue_drops + e.policed
+    lost = (e.wire_loss + e.filtered) * e.segments + e.queue_drops + e.policed
     told = e.duplicates if e.duplicates <= e.retransmits else 0
     spurious = max(told, e.retransmits - round(lost)) - e.unprompted
     if spurious < SPURIOUS * e.retransmits:
@@ -168,6 +178,7 @@ def _no_room(e: RecordedFlow) -> Shown | None:
 
 SHOWN: Mapping[str, Callable[[RecordedFlow], Shown | None]] = {
     **sharing.SHOWN,
+    "packet-filter-drops": _filtered,
     "reordering": _reordering,
     "policer": _policer,
     "sack-off": lambda _: Shown(),
