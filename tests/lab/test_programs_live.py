@@ -1,6 +1,7 @@
 """Programs in a virtual kernel: a server and its client, order, ends, output; the same bytes each time."""
 
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from rushhour.spec.load import load_scenario
 
 pytestmark = pytest.mark.virtual
 
+DOCUMENT = Path(__file__).parents[2] / "docs" / "programs.md"
 # The interpreter itself, not that of the environment: its modules would come along.
 PYTHON = str(Path(getattr(sys, "_base_executable", sys.executable)).resolve())
 TOP = 'duration = "10s"\ntopology = { preset = "dumbbell", rate = "2mbit", rtt = "100ms" }\n'
@@ -213,6 +215,26 @@ def test_exec_holds_a_run_against_what_is_expected(tmp_path: Path) -> None:
     done = rush(*words, "--expect", "goodput > 3s", *shell, "sleep 3")
     assert done.returncode == 2
     assert '"s" cannot be converted to "bit/s"' in done.stderr
+
+
+def test_the_documents_examples_of_exec_end_well(tmp_path: Path) -> None:
+    text = DOCUMENT.read_text()
+    scenario = text.partition("```toml\n")[2].partition("```")[0]
+    (tmp_path / "web.toml").write_text("[[program]]".join(scenario.split("[[program]]")[:2]))
+    (tmp_path / "page.html").write_text("x" * 100_000)
+    examples = [line for line in text.splitlines() if line.startswith("rushhour exec web.toml")]
+    assert [line for line in examples if "--expect" in line]
+    assert [line for line in examples if "--expect" not in line]
+    for line in examples:
+        # The interpreter of an environment would bring all that is installed there.
+        done = rush(*shlex.split(line)[1:], cwd=tmp_path, PATH="/usr/bin:/bin")
+        assert (done.returncode, len(done.stdout), done.stderr) == (0, 100_000, "")
+
+
+def test_the_date_of_an_experiment_is_as_documented(tmp_path: Path) -> None:
+    (tmp_path / "net.toml").write_text(TOP + "[[flow]]\n")
+    said = rush("exec", "net.toml", "s1", "--", "date", "-u", "+on %F at %T UTC", cwd=tmp_path).stdout.strip()
+    assert f"the experiment begins {said}" in DOCUMENT.read_text()
 
 
 def test_a_program_that_computes_without_end_is_named(tmp_path: Path) -> None:
