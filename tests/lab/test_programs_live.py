@@ -1,6 +1,7 @@
 """Programs in a virtual kernel: a server and its client, order, ends, output; the same bytes each time."""
 
 import json
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from rushhour.lab.base import Job
 from rushhour.lab.uml import UmlLab
 from rushhour.plan import lower
 from rushhour.record.record import Record
+from rushhour.report import embed
 from rushhour.series.sharing import sharing
 from rushhour.spec.load import load_scenario
 
@@ -229,6 +231,26 @@ def test_the_documents_examples_of_exec_end_well(tmp_path: Path) -> None:
         # The interpreter of an environment would bring all that is installed there.
         done = rush(*shlex.split(line)[1:], cwd=tmp_path, PATH="/usr/bin:/bin")
         assert (done.returncode, len(done.stdout), done.stderr) == (0, 100_000, "")
+
+
+def test_the_page_of_a_sweep_has_what_programs_said_and_how_long_runs_lasted(tmp_path: Path) -> None:
+    words = 'for i in $(seq 12); do echo line $i; done; sleep $LONG; echo "for $LONG s"; exit $(($LONG - 1))'
+    (tmp_path / "net.toml").write_text(
+        TOP
+        + f"[[program]]\nnode = 's1'\nname = 'says'\ncommand = ['sh', '-c', '{words}']\n"
+        + "needs = ['sleep', 'seq']\nuntil = 'exit'\nenvironment = { LONG = 1 }\n"
+        + "[sweep]\n'program.says.environment.LONG' = [1, 3]\n"
+    )
+    assert rush("run", "net.toml", "--out", "out", cwd=tmp_path).returncode == 1, "one did not end well"
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert re.search(r"Duration</dt>\s*<dd>1\.0\d+ to 3\.0\d+ s<", page)
+    packed = re.findall(r'id="series-\d+">([^<]*)<', page)
+    first, second = (embed.unpack(text)[0]["programs"][0] for text in packed)
+    assert (first["fault"], first["before"]) == ("", "The record has 5 lines before these.")
+    assert [text for _, text in first["said"]] == [*(f"line {i}" for i in range(6, 13)), "for 1 s"]
+    assert second["how"].endswith("exit 2")
+    assert second["fault"]
+    assert second["said"][-1][1] == "for 3 s"
 
 
 def test_the_date_of_an_experiment_is_as_documented(tmp_path: Path) -> None:
