@@ -241,7 +241,9 @@ def test_the_page_of_a_sweep_has_what_programs_said_and_how_long_runs_lasted(tmp
         + "needs = ['sleep', 'seq']\nuntil = 'exit'\nenvironment = { LONG = 1 }\n"
         + "[sweep]\n'program.says.environment.LONG' = [1, 3]\n"
     )
-    assert rush("run", "net.toml", "--out", "out", cwd=tmp_path).returncode == 1, "one did not end well"
+    done = rush("run", "net.toml", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 1, "one did not end well"
+    assert done.stdout.count("program says ended with status 2, not 0") == 1
     page = (tmp_path / "out" / "report.html").read_text()
     assert re.search(r"Duration</dt>\s*<dd>1\.0\d+ to 3\.0\d+ s<", page)
     packed = re.findall(r'id="series-\d+">([^<]*)<', page)
