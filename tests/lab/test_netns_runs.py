@@ -111,6 +111,7 @@ def test_senders_are_told_of_receivers_that_left_as_in_virtual_time(tmp_path: Pa
     alone, bulk, late = Record.open(outcome.record).result.flows
     # Of 150 datagrams, one each 10 ms, the last 100 find nobody; the answer to each refuses one send.
     assert alone.error == "send: Connection refused (os error 111)"
+    assert alone.sends_refused is not None
     assert alone.sends_refused == pytest.approx(50, abs=10)
     assert alone.packets_sent == 150 - alone.sends_refused
     assert bulk.error in {"send: Broken pipe (os error 32)", "send: Connection reset by peer (os error 104)"}
