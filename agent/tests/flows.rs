@@ -225,6 +225,27 @@ fn datagrams_are_numbered_paced_and_stamped() {
 }
 
 #[test]
+fn a_refused_datagram_of_a_burst_keeps_none_behind_it_back() {
+    let to_nobody = |extra: Value| {
+        let mut flow = json!({"kind": "udp", "packet_bytes": 1000, "rate_bps": 8_000_000, "count": 40,
+            "start_ns": 60 * MS, "leave_ns": MS});
+        flow.as_object_mut().expect("an object").extend(extra.as_object().expect("an object").clone());
+        flow
+    };
+    let flows = [json!({}), json!({"burst": 8}), json!({"burst": 40}), json!({"burst": 8, "gso": true})];
+    let (ends, _) = run("refused", &plan(300, &flows.map(to_nobody)));
+    let said: Vec<_> = ends.iter().map(|end| (end.packets_sent, end.sends_refused)).collect();
+    // The loopback tells at once that nobody is there: every second send is refused, alone or in a burst.
+    assert_eq!(said[..3], [(Some(20), Some(20)); 3], "{ends:?}");
+    // Of five packets that the kernel cuts, two.
+    assert_eq!(said[3], (Some(24), Some(2)), "{ends:?}");
+    assert!(
+        ends.iter().all(|end| end.error.as_ref().is_some_and(|why| why.starts_with("send: "))),
+        "{ends:?}"
+    );
+}
+
+#[test]
 fn a_burst_may_be_cut_by_the_kernel() {
     let burst = |many: u32, bytes: u32| json!({"kind": "udp", "packet_bytes": bytes, "rate_bps": 8_000_000, "count": 40, "burst": many, "gso": true});
     let (ends, raw) = run("gso", &plan(300, &[burst(16, 1000)]));

@@ -78,6 +78,10 @@ def test_the_commit_is_found_and_described(linux: Linux, first: int) -> None:
     assert "candidate" not in said
     assert "base" not in said
     assert json.loads(Path("out/bisect.json").read_text())["answer"] == answer
+    equal = [step for step in found["steps"] if "to the byte" in step["reason"]]
+    assert equal
+    for step in equal:
+        assert step["reason"].endswith(f", in one seed equal to the {step['decision']} end to the byte")
     assert json.loads(Path("out/verdict/verdict.json").read_text())["verdict"] == "worse"
 
 

@@ -62,7 +62,7 @@ def test_lines_have_their_cells_and_gaps_are_found(
         assert seen.text_content("#L5 td:last-child") == "\treturn 2; /* <b> & */"
         seen.click("#L1 button")
         assert seen.locator("#by li").all_text_contents() == ["suite/<i> n=1", "suite/<i> n=0"]
-        assert seen.text_content("#gaps summary") == "1 of 2 functions are never executed"
+        assert seen.text_content("#gaps summary") == "1 of 2 functions is never executed"
         seen.click("#after")
         assert seen.locator(".here").get_attribute("id") == "L4"
         seen.fill("#find", "nothing")

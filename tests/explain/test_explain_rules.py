@@ -432,6 +432,12 @@ def test_no_window_held_what_was_sent_at_once() -> None:
     assert "slow_start" in [found.cause for found in findings(replace(short, moved=14481))]
 
 
+def test_the_time_whose_share_slow_start_had_begins_with_the_handshake() -> None:
+    slow = replace(FLOW, shares={"slow_start": 0.8, "handshake": 0.2}, handshake_s=0.2, length_s=0.8)
+    (found,) = (one for one in findings(slow) if one.cause == "slow_start")
+    assert "in slow start for 80 % of its time (1 s in all)" in found.says
+
+
 def test_one_is_no_several() -> None:
     once = replace(HELD_DOWN, policed=1, retransmits=1)
     assert "it dropped 1 packet," in findings(once)[0].says

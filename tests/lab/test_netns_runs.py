@@ -100,6 +100,24 @@ def test_a_record_of_real_time_says_so(record: Record, tmp_path: Path) -> None:
     assert "virtual time" not in page
 
 
+def test_senders_are_told_of_receivers_that_left_as_in_virtual_time(tmp_path: Path) -> None:
+    datagrams = 'kind = "udp"\nrate = "1mbit"\npacket = "1250B"\nreceiver_leaves = "500ms"\n'
+    text = SCENARIO.partition("[[flow]]")[0].replace('rtt = "20ms"', 'rtt = "20ms"\npairs = 3')
+    text += "[[node]]\nname = 'r1'\n[node.sysctl]\n'net.ipv4.icmp_ratelimit' = 0\n"
+    text += f"[[flow]]\nname = 'alone'\n{datagrams}[[flow]]\nname = 'bulk'\nreceiver_leaves = '500ms'\n"
+    text += "[[flow]]\nname = 'late'\nstart = '1s'\nreceiver_leaves = '500ms'\n"
+    (outcome,) = outcomes_of(tmp_path, text)
+    assert outcome.error is None, outcome.error
+    alone, bulk, late = Record.open(outcome.record).result.flows
+    # Of 150 datagrams, one each 10 ms, the last 100 find nobody; the answer to each refuses one send.
+    assert alone.error == "send: Connection refused (os error 111)"
+    assert alone.sends_refused is not None
+    assert alone.sends_refused == pytest.approx(50, abs=10)
+    assert alone.packets_sent == 150 - alone.sends_refused
+    assert bulk.error in {"send: Broken pipe (os error 32)", "send: Connection reset by peer (os error 104)"}
+    assert "Connection refused" in str(late.error)
+
+
 def test_what_is_lacking_is_said_before_anything_runs(tmp_path: Path) -> None:
     text = SCENARIO.replace("[topology]", "[sysctl]\n'net.core.netdev_max_backlog' = '1234'\n[topology]")
     (outcome,) = outcomes_of(tmp_path, text)

@@ -1,6 +1,8 @@
 """Programs in a virtual kernel: a server and its client, order, ends, output; the same bytes each time."""
 
 import json
+import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -13,11 +15,13 @@ from rushhour.lab.base import Job
 from rushhour.lab.uml import UmlLab
 from rushhour.plan import lower
 from rushhour.record.record import Record
+from rushhour.report import embed
 from rushhour.series.sharing import sharing
 from rushhour.spec.load import load_scenario
 
 pytestmark = pytest.mark.virtual
 
+DOCUMENT = Path(__file__).parents[2] / "docs" / "programs.md"
 # The interpreter itself, not that of the environment: its modules would come along.
 PYTHON = str(Path(getattr(sys, "_base_executable", sys.executable)).resolve())
 TOP = 'duration = "10s"\ntopology = { preset = "dumbbell", rate = "2mbit", rtt = "100ms" }\n'
@@ -213,6 +217,48 @@ def test_exec_holds_a_run_against_what_is_expected(tmp_path: Path) -> None:
     done = rush(*words, "--expect", "goodput > 3s", *shell, "sleep 3")
     assert done.returncode == 2
     assert '"s" cannot be converted to "bit/s"' in done.stderr
+
+
+def test_the_documents_examples_of_exec_end_well(tmp_path: Path) -> None:
+    text = DOCUMENT.read_text()
+    scenario = text.partition("```toml\n")[2].partition("```")[0]
+    (tmp_path / "web.toml").write_text("[[program]]".join(scenario.split("[[program]]")[:2]))
+    (tmp_path / "page.html").write_text("x" * 100_000)
+    examples = [line for line in text.splitlines() if line.startswith("rushhour exec web.toml")]
+    assert [line for line in examples if "--expect" in line]
+    assert [line for line in examples if "--expect" not in line]
+    for line in examples:
+        # The interpreter of an environment would bring all that is installed there.
+        done = rush(*shlex.split(line)[1:], cwd=tmp_path, PATH="/usr/bin:/bin")
+        assert (done.returncode, len(done.stdout), done.stderr) == (0, 100_000, "")
+
+
+def test_the_page_of_a_sweep_has_what_programs_said_and_how_long_runs_lasted(tmp_path: Path) -> None:
+    words = 'for i in $(seq 12); do echo line $i; done; sleep $LONG; echo "for $LONG s"; exit $(($LONG - 1))'
+    (tmp_path / "net.toml").write_text(
+        TOP
+        + f"[[program]]\nnode = 's1'\nname = 'says'\ncommand = ['sh', '-c', '{words}']\n"
+        + "needs = ['sleep', 'seq']\nuntil = 'exit'\nenvironment = { LONG = 1 }\n"
+        + "[sweep]\n'program.says.environment.LONG' = [1, 3]\n"
+    )
+    done = rush("run", "net.toml", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 1, "one did not end well"
+    assert done.stdout.count("program says ended with status 2, not 0") == 1
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert re.search(r"Duration</dt>\s*<dd>1\.0\d+ to 3\.0\d+ s<", page)
+    packed = re.findall(r'id="series-\d+">([^<]*)<', page)
+    first, second = (embed.unpack(text)[0]["programs"][0] for text in packed)
+    assert (first["fault"], first["before"]) == ("", "The record has 5 lines before these.")
+    assert [text for _, text in first["said"]] == [*(f"line {i}" for i in range(6, 13)), "for 1 s"]
+    assert second["how"].endswith("exit 2")
+    assert second["fault"]
+    assert second["said"][-1][1] == "for 3 s"
+
+
+def test_the_date_of_an_experiment_is_as_documented(tmp_path: Path) -> None:
+    (tmp_path / "net.toml").write_text(TOP + "[[flow]]\n")
+    said = rush("exec", "net.toml", "s1", "--", "date", "-u", "+on %F at %T UTC", cwd=tmp_path).stdout.strip()
+    assert f"the experiment begins {said}" in DOCUMENT.read_text()
 
 
 def test_a_program_that_computes_without_end_is_named(tmp_path: Path) -> None:

@@ -96,5 +96,5 @@ def test_formats_have_the_line_and_both_packets(tmp_path: Path) -> None:
 
 def test_the_document_tells_all_of_it(tmp_path: Path) -> None:
     told = telling.document([judged(ASSERTED)], kernel("under-test", tmp_path), {"sha256": "abc"})
-    assert told["headline"] == "0 of 1 passed; failed: 1 assertion"
+    assert told["headline"] == "0 of 1 passed; failed: assertion 1"
     assert told["scripts"][0]["reason"].endswith("tcpi_snd_cwnd: AssertionError: 11")

@@ -44,7 +44,7 @@ def test_a_failure_has_its_line_and_both_packets(tmp_path: Path) -> None:
     result = run(DATA, "--ip", "ipv4", "--tap", tap, "--junit", junit)
     assert result.return_value == 1
     assert "too-late.pkt:7 (ipv4)" in result.output
-    assert "1 of 2 passed; failed: 1 time" in result.output
+    assert "1 of 2 passed; failed: time 1" in result.output
     text = tap.read_text()
     assert "ok 1 handshake.pkt ipv4" in text
     assert "not ok 2 too-late.pkt ipv4" in text

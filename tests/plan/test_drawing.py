@@ -36,6 +36,17 @@ def test_directions_that_differ_are_both_told() -> None:
     assert "reverse loss  2 %, seeded" in text
 
 
+def test_the_moments_of_a_flow_are_told() -> None:
+    law = {"distribution": "exponential", "mean": "100ms"}
+    flows = (
+        {"name": "left", "kind": "udp", "rate": "1mbit", "receiver_leaves": "1s"},
+        {"name": "turns", "kind": "udp", "rate": "1mbit", "on": law, "off": "2s", "start": "3s"},
+    )
+    text = drawing(scenario(DUMBBELL | {"pairs": 2}, flows))
+    assert "left   s1 → r1  udp  0s → 10s  at 1mbit, receiver leaves at 1s\n" in text
+    assert "turns  s2 → r2  udp  3s → 10s  at 1mbit, on for exponential 100ms, off for 2s" in text
+
+
 def test_a_star_and_a_chain() -> None:
     assert picture("""
         s1 ─┐        100mbit · 1bdp fifo

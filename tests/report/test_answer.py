@@ -134,7 +134,7 @@ def test_invalid_runs_and_undefined_shares_say_nothing() -> None:
     assert answer(NOTHING, [run({"a": None, "b": None})]) == ""
     assert answer(NOTHING, [run({"alone": 1.0})]) == ""
     runs = [run({"a": 0.9, "b": 0.1}, {"x": "1"}), run({"a": None, "b": None}, {"x": "2"})]
-    assert answer(NOTHING, runs) == "At x 1 a got 90 % of the goodput; 1 of 2 cells have no such number."
+    assert answer(NOTHING, runs) == "At x 1 a got 90 % of the goodput; 1 of 2 cells has no such number."
 
 
 def figured(**figure: Any) -> SetFile:

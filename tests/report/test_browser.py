@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 from report_records import make_set
 
+from rushhour.record.record import Record
 from rushhour.record.result_set import ResultSet
-from rushhour.report import gather
+from rushhour.report import gather, model
 from rushhour.report.html import render
+from rushhour.report.programs import ProgramLine
 
 pytestmark = pytest.mark.browser
 
@@ -201,6 +203,33 @@ def test_keys_move_through_a_panel_that_has_the_focus_and_its_values_are_said(
     assert float(at.removesuffix(" s")) == pytest.approx(3.1, abs=0.2)
     assert said["instant"].startswith(f"t = {at.removesuffix(' s')[:4]}")
     assert long == f"long {said['reading']}"
+
+
+def test_what_programs_said_is_that_of_the_run_that_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lines(record: Record) -> tuple[ProgramLine, ...]:
+        cc = str(record.manifest.cell["factors"]["cc"])
+        said = tuple(("1 s", "out", f"<b>{cc}</b> {number}") for number in range(9))
+        return (ProgramLine("says", "s1", "sh", "0 s to 1 s", "exit 1", f"no {cc}", said, 0),)
+
+    monkeypatch.setattr(model, "program_lines", lines)
+    cells = [{"cc": "cubic"}, {"cc": "reno"}]
+    page = render(ResultSet.open(make_set(tmp_path / "set", cells, seconds=2)))
+    steps = """
+    const tell = () => $("#run-programs").innerText;
+    said.first = tell();
+    press("]");
+    await settle();
+    said.second = tell();
+    """
+    said = drive(page, tmp_path, steps, 1280)
+    for cc, other, shown in (("cubic", "reno", said["first"]), ("reno", "cubic", said["second"])):
+        head, fault, before, *rest = filter(None, shown.splitlines())
+        assert (head, fault) == ("says on s1, 0 s to 1 s: exit 1", f"no {cc}")
+        assert before == "The record has 1 line before these."
+        assert rest == [f"1 s  <b>{cc}</b> {number}" for number in range(1, 9)]
+        assert other not in shown
 
 
 def test_a_run_whose_curves_are_left_out_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

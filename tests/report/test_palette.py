@@ -1,6 +1,8 @@
 """One algorithm, one colour: in every run's curves and in every figure of a report."""
 
+import re
 from dataclasses import replace
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -10,6 +12,8 @@ from rushhour.report.figure.overview import Overview
 from rushhour.report.figure.style import line_style
 from rushhour.report.model import FlowLine
 from rushhour.report.palette import Palette
+from rushhour.report.why import SHORT
+from rushhour.series.timeline import LIMITS
 
 
 def flow(name: str, cc: str) -> FlowLine:
@@ -29,6 +33,14 @@ def figure(*labels: str) -> Plot:
 
 def colours(plot: Plot) -> dict[str, int]:
     return {trace.label: plot.styles[trace.look or 0].colour for trace in plot.facets[0].traces}
+
+
+def test_every_limit_of_a_flow_has_a_colour_in_its_bar() -> None:
+    style = files("rushhour.report").joinpath("assets/report.css").read_text()
+    assert set(LIMITS) == set(SHORT)
+    assert {
+        limit for limit in LIMITS if not re.search(rf"\.w-{limit}\b[^{{}}]*{{ fill: var\(", style)
+    } == set()
 
 
 def test_an_algorithm_keeps_its_colour_from_run_to_run_and_in_figures() -> None:

@@ -54,6 +54,17 @@ def test_what_cannot_be_is_said(keys: str, key: str, words: str) -> None:
     assert words in found[name]
 
 
+def test_a_fault_of_a_program_that_a_command_adds_names_no_line_of_the_file() -> None:
+    text = program('node = "s1"\ncommand = "sh"\n')
+    for file, already in ((TOP, 0), (text, 1), (text + '[[program]]\nnode = "s9"\ncommand = "ls"\n', 2)):
+        with pytest.raises(ScenarioError) as caught:
+            parse_scenario(file, "page.toml", program={"node": "s8", "command": "ps", "files": "../x"})
+        faults = [str(fault).splitlines()[0] for fault in caught.value.faults]
+        assert 'the program to run: node: no node is named "s8"' in faults
+        assert any(fault.startswith("the program to run: files: ") for fault in faults)
+        assert len([fault for fault in faults if fault.startswith("page.toml:")]) == (already == 2)
+
+
 def _faults(text: str) -> dict[str, str]:
     with pytest.raises(ScenarioError) as caught:
         parse_scenario(text)

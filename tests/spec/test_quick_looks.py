@@ -38,6 +38,16 @@ def test_an_experiment_with_a_schedule_keeps_its_length_and_its_expectations() -
     assert looked.canonical() == whole.canonical(), "and nothing else was there to be shortened"
 
 
+@pytest.mark.parametrize(("key", "kept"), [('until = "exit"', True), ('start = "5s"', True), ("", False)])
+def test_an_experiment_that_ends_with_its_programs_keeps_the_time_that_they_may_take(
+    key: str, *, kept: bool
+) -> None:
+    whole = scenario(f'[[program]]\nnode = "s1"\ncommand = "sleep 20"\n{key}\n' + EXPECT)
+    looked = quick_look(whole)
+    assert (looked.duration == whole.duration) == kept
+    assert (looked.expect == whole.expect) == kept
+
+
 def test_what_the_author_says_goes_before_the_rule() -> None:
     told = SWEEP + '[quick]\nduration = "2s"\ncc = ["reno"]\n"topology.rtt" = "50ms"\n'
     looked = quick_look(scenario(told + EXPECT))

@@ -64,6 +64,27 @@ def test_each_datagram_for_a_closed_port_refuses_one_send(experiment: Experiment
     assert refused == pytest.approx((SENT - 99) / 2, abs=UNDER_WAY)
 
 
+@FAMILIES
+@pytest.mark.parametrize("burst", [1, 4, 8, 20])
+def test_a_refusal_takes_one_datagram_of_a_burst(experiment: Experiment, family: str, burst: int) -> None:
+    """A socket keeps one error until the next send: so many refusals as bursts, after the first to nobody."""
+    flow = f'{DATAGRAMS}burst = {burst}\nreceiver_leaves = "1s"'
+    end = the_flow(experiment(PAIR.format(family=family, flow=flow) + UNLIMITED))
+    every_s = 0.01 * burst
+    begun = [every_s * number for number in range(SENT // burst)]
+    # The last of a burst that comes in time has waited for the others, 1 ms each, and is 11 ms under way.
+    came = [at for at in begun if at + 0.001 * burst + 0.0105 < 1]
+    assert end.packets_received == len(came) * burst
+    assert end.sends_refused is not None
+    assert end.packets_sent == SENT - end.sends_refused
+    to_nobody = len(begun) - len(came)
+    if burst > 2:  # the answers to one burst come before the next
+        assert end.sends_refused == to_nobody - 1
+    else:
+        assert end.sends_refused == pytest.approx(to_nobody / 2, abs=UNDER_WAY)
+    assert end.error == "send: Connection refused (os error 111)"
+
+
 def test_a_kernel_says_so_six_times_and_then_once_a_second(experiment: Experiment) -> None:
     """Six tokens at once, one more after each second (icmp_ratelimit; inet_peer_xrlim_allow)."""
     text = PAIR.format(family="ipv4", flow=DATAGRAMS + 'receiver_leaves = "500ms"')

@@ -8,6 +8,7 @@ import pytest
 from beds.path import Path as Bed
 from beds.path import path
 from click.testing import CliRunner
+from commandline import rush
 
 from rushhour.cli.tune import tune
 from rushhour.errors import HostError
@@ -49,6 +50,29 @@ def test_a_window_that_was_held_back_is_opened_and_closed_again(tmp_path: Path) 
         for end in ("a", "b"):
             assert bed.nodes[end].read("net.ipv4.tcp_rmem").split() == ["4096", "87380", "174760"]
             assert bed.nodes[end].read("net.ipv4.tcp_sack") == "0"
+
+
+def told(words: str, folder: Path) -> tuple[int, str, str]:
+    done = rush("tune", *words.split(), cwd=folder)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_where_nothing_is_changed_nothing_is_verified_and_nothing_left_over(tmp_path: Path) -> None:
+    with path(rate="40mbit", rtt="80ms", sysctl=SMALL) as bed:
+        ends, given = f"{bed.a} {bed.b}", "--rtt 80ms --rate 40mbit"
+        code, _, said = told(f"{ends} {given} --apply", tmp_path)
+        assert (code, said.splitlines()[-1]) == (0, f"to put it back: rushhour tune {ends} --revert")
+        code, screen, said = told(f"{ends} {given} --apply --verify", tmp_path)
+        assert (code, "to put it back" in said) == (0, False)
+        assert "a: nothing was changed" in screen
+        assert "so there was nothing to verify" in screen
+        there = sorted((tmp_path / "results" / "tune").rglob("*"))
+        code, _, said = told(f"{ends} --profile giannoulatos-3.3 --apply", tmp_path)
+        assert (code, "is changed already" in said) == (2, True)
+        assert told(f"{bed.a} netns:nowhere", tmp_path)[0] == 2
+        assert sorted((tmp_path / "results" / "tune").rglob("*")) == there, "folders of what failed"
+        assert "net.ipv4" not in told(f"{ends} {given} --persist", tmp_path)[1]
+        assert told(f"{ends} --revert", tmp_path)[0] == 0
 
 
 def test_what_one_end_refuses_is_taken_back_at_the_other(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What is advised for a path: by formulas whose answers are known, and nothing where all is well."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -184,3 +185,7 @@ def test_what_persists_is_written_as_sysctl_reads_it() -> None:
     assert "net.ipv4.tcp_rmem = 4096 87380 67108864" in lines
     assert "# txqueuelen eth1: 10000" in lines
     assert all(line.startswith("#") for line in persistent(plan, "b").splitlines())
+    assert persistent(plan, "b").startswith("# bob: nothing to change\n")
+    queue = tuple(one for one in found if one.change and one.change["kind"] == "txqueuelen")
+    (first, *_) = persistent(replace(plan, advice=queue), "a").splitlines()
+    assert first.startswith("# For alice's network manager, "), "no file of no settings"

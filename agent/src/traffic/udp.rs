@@ -90,6 +90,12 @@ impl Sent {
             }
         }
     }
+
+    /// The first error that the kernel told. Of a datagram behind others that it took in one call it tells none.
+    fn error(self) -> Option<String> {
+        const UNTOLD: &str = "send: refused behind others of one call, which does not say why";
+        self.error.or_else(|| (self.refused > 0).then(|| UNTOLD.to_owned()))
+    }
 }
 
 fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
@@ -181,8 +187,9 @@ impl Sender {
         let seq = pacer.map_or(0, |pacer| self.pace(pacer, clock, &mut packets, &mut sent));
         self.go_alone(clock, seq, self.count, &mut packets, &mut sent);
         end.sender_done_ns = Some(clock.now());
-        (end.packets_sent, end.bytes_sent, end.error) = (Some(sent.packets), Some(sent.bytes), sent.error);
+        (end.packets_sent, end.bytes_sent) = (Some(sent.packets), Some(sent.bytes));
         end.sends_refused = Some(sent.refused).filter(|refused| *refused > 0);
+        end.error = sent.error();
         end
     }
 
@@ -198,10 +205,25 @@ impl Sender {
             let many = if self.gso { self.burst } else { self.burst.max(late) };
             let count = many.min(usize::try_from(self.count - seq).unwrap_or(usize::MAX));
             self.write_headers(packets, seq, |_| now_ns);
-            sent.count(self.send(packets, seq, count));
+            self.send_each(packets, seq, count, sent);
             seq += count as u64;
         }
         seq
+    }
+
+    /// Sends `count` datagrams, from number `seq` on: one that the kernel refuses keeps none of those behind it back.
+    fn send_each(&self, packets: &[u8], seq: u64, count: usize, sent: &mut Sent) {
+        let mut done = 0;
+        while done < count && (done == 0 || !self.switch.stopped()) {
+            let left = count - done;
+            let outcome = self.send(&packets[done * self.size..], seq + done as u64, left);
+            // Of several datagrams the kernel says how many it took before one that it refused, or why it refused the first.
+            let taken = outcome.as_ref().map_or(0, |&(packets, _)| packets);
+            let untold = (1..left).contains(&taken) && !self.switch.stopped();
+            done += if self.gso { left } else { taken.max(1) + usize::from(untold) };
+            sent.refused += u64::from(untold);
+            sent.count(outcome);
+        }
     }
 
     /// Sends what can be sent with few visits to the kernel, and in between what cannot; gives the first datagram that is left.

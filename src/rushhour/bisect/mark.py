@@ -109,7 +109,8 @@ def decide(mark: Mark, ends: Between, middle: SideCell) -> Found:
     for side, decision in sides:
         if shared and all(_equal(side.trials.get(seed), middle.trials[seed]) for seed in shared):
             value = _mean(mark, ends, middle) if mark.kind == "value" else None
-            return Found(decision, f"{_said(value, mark)}equal to the {decision} end to the byte", value)
+            equal = f"in {_seeds(len(shared))} equal to the {decision} end to the byte"
+            return Found(decision, f"{_said(value, mark)}{equal}", value)
     if mark.kind == "expectation":
         return _by_law(mark, ends.good, middle)
     return _by_value(mark, ends, middle)
@@ -152,10 +153,13 @@ def _by_value(mark: Mark, ends: Between, middle: SideCell) -> Found:
     estimate = paired(halves, values, ends.rule.confidence)
     said = f"{_said(value, mark)}{_between(share)}"
     if estimate.p > ends.level:
-        runs = "one seed" if len(rows) == 1 else f"{len(rows)} seeds"
-        return Found(None, f"{said}{runs} cannot tell to which end it belongs", value, share)
+        return Found(None, f"{said}{_seeds(len(rows))} cannot tell to which end it belongs", value, share)
     decision: Literal["good", "bad"] = "bad" if estimate.difference * toward > 0 else "good"
     return Found(decision, f"{said}nearer to the {decision} end's", value, share)
+
+
+def _seeds(count: int) -> str:
+    return "one seed" if count == 1 else f"{count} seeds"
 
 
 def _rows(mark: Mark, to_bad: Compared, to_middle: Compared) -> Iterator[tuple[float, float, float]]:

@@ -194,7 +194,7 @@ AT_THE_HOSTS = (
         "The transfer was over before the window had grown",
         "RFC 5681, 3.1; RFC 6928",
         says=(
-            "It was in slow start {held} ({took} in all), its window not yet grown to what the path holds. "
+            "It was in slow start {held} ({whole} in all), its window not yet grown to what the path holds. "
             "Each doubling takes a round trip{trip}."
         ),
         word="slow_start",

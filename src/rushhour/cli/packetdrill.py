@@ -83,7 +83,7 @@ def packetdrill(
         tell_json(telling.document(outcomes, under_test, program.identity()))
     else:
         virtual = sum(one.took_s for one in outcomes)
-        echo(f"{under_test.release}: {report.headline}; {virtual:.0f} s of virtual time in {seconds:.0f} s")
+        echo(f"{under_test.release}: {report.headline}; {virtual:.1f} s of virtual time in {seconds:.1f} s")
     return int(any(one.status != "pass" for one in outcomes))
 
 

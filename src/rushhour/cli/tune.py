@@ -134,9 +134,21 @@ def _tell(plan: Plan, folder: Path, wanted: Wanted, *, persist: bool, as_json: b
     elif persist:
         echo("\n\n".join(persistent(plan, end) for end in ("a", "b")))
     else:
-        screen(plan, printer(highlight=False))
+        screen(plan, printer(highlight=False), verify=wanted.verify)
         echo(f"\n{folder}/tune.json")
-        if plan.advice and not wanted.apply:
-            echo("to apply it: the same command with --apply --verify", err=True)
-        elif wanted.apply:
-            echo(f"to put it back: rushhour tune {wanted.ends.a} {wanted.ends.b} --revert", err=True)
+        if next_step := _next(plan, wanted):
+            echo(next_step, err=True)
+
+
+def _next(plan: Plan, wanted: Wanted) -> str:
+    """What one may do now; empty where there is nothing to apply, or nothing came of it."""
+    ends = f"{wanted.ends.a} {wanted.ends.b}"
+    if wanted.apply:
+        made = any(done["changed"] for done in (plan.applied or {}).values())
+        return f"to put it back: rushhour tune {ends} --revert" if made else ""
+    if not any(plan.changes(end) for end in ("a", "b")):
+        return ""
+    if plan.verified is None:
+        return "to apply it: the same command with --apply --verify"
+    helped = plan.verified["verdict"] == "better"
+    return "to apply it until --revert: the same command with --apply" if helped else ""

@@ -76,7 +76,7 @@ class Asked:
         if places["a"] == places["b"]:
             raise UsageError(
                 f"both ends are {self.a!r}: a path has two different ends",
-                hint="rushhour diagnose local user@host",
+                hint="for example: local user@host",
             )
         given = {"a": self.address_a, "b": self.address_b}
         hosts = {

@@ -197,7 +197,8 @@ def _slow_start(e: RecordedFlow) -> Shown | None:
         "A lost SYN sets the slow-start threshold as lost data would: the window is past it from the "
         "start, and grows by a segment a round trip."
     )
-    words = {"held": part(e, "slow_start"), "took": time(e.length_s), "trip": trip}
+    whole = time((e.handshake_s or 0.0) + e.length_s)
+    words = {"held": part(e, "slow_start"), "whole": whole, "trip": trip}
     return Shown(words, after=lost if e.syns and not in_vain(e.syns, e.base_rtt_s) else "")
 
 

@@ -60,9 +60,9 @@ def headline(outcomes: Sequence[Outcome]) -> str:
     """The outcome in a few words."""
     failed = [one for one in outcomes if one.status != "pass"]
     if not failed:
-        return f"all {len(outcomes)} passed"
+        return {1: "it passed", 2: "both passed"}.get(len(outcomes), f"all {len(outcomes)} passed")
     kinds = Counter(one.kind for one in failed)
-    words = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
+    words = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
     return f"{len(outcomes) - len(failed)} of {len(outcomes)} passed; failed: {words}"
 
 

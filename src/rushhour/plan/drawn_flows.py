@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rushhour.spec import Conversation
+    from rushhour.spec.arrivals import TimeLaw
     from rushhour.spec.course import Course
     from rushhour.spec.scenario import Scenario
     from rushhour.spec.workload import Flow
@@ -102,10 +103,18 @@ def _flow_row(scenario: Scenario, talks: list[Conversation]) -> list[str]:
         "read at": keys.read_rate,
         "datagrams": keys.datagrams,
         "transactions": keys.transactions,
+        "on for": keys.on and _lasting(keys.on),
+        "off for": keys.off and _lasting(keys.off),
+        "receiver leaves at": keys.receiver_leaves,
     }
     more = ", ".join(f"{word} {value}".strip() for word, value in limits.items() if value is not None)
     more = ", ".join(part for part in (_arrivals(keys), more) if part)
     return [name, f"{sender} → {receiver}", f"{keys.kind} {keys.cc or ''}".strip(), time, more]
+
+
+def _lasting(law: TimeLaw) -> str:
+    """A law of times in words: `100ms`, `exponential 100ms`."""
+    return str(law.mean) if law.distribution == "fixed" else f"{law.distribution} {law.mean}"
 
 
 def _arrivals(keys: Flow) -> str:

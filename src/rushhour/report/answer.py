@@ -231,7 +231,8 @@ def _sentence(said: str, cells: Sequence[Cell], undefined: int) -> str:
     counts = [len(cell.runs) for cell in cells]
     many = str(max(counts)) if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)}"
     means = f" (means of {many} runs)" if max(counts) > 1 else ""
-    left = f"; {undefined} of {len(cells)} cells have no such number" if undefined else ""
+    have = "has" if undefined == 1 else "have"
+    left = f"; {undefined} of {len(cells)} cells {have} no such number" if undefined else ""
     return f"{said}{means}{left}."
 
 

@@ -21,7 +21,7 @@ from rushhour.report.figure.description import Plot
 from rushhour.report.figure.overview import overviews
 from rushhour.report.gather import about, views
 from rushhour.report.machines import distrusted, lab_said, links_said, machines, work_said
-from rushhour.report.model import kept_said
+from rushhour.report.model import kept_said, lasting
 from rushhour.report.palette import Palette
 from rushhour.report.published import sheets
 from rushhour.report.reproduce import reproduction
@@ -67,13 +67,13 @@ def write(results: ResultSet, path: Path) -> Path:
 def render(results: ResultSet) -> str:
     """The page as text; the same records give the same text."""
     head = about(results)
-    packed, slim = [], []
+    packed, slim, several = [], [], len(results) > 1
     collector = Collector.of(results)
     palette, thin = Palette(), Thin(results)
     thinned = _Thinned(collector, thin)
     for plain in views(results, also=thinned):
         run = replace(plain, flows=palette.flows(plain.flows))
-        packed.append(payload.packed(run) if run.panels else "")
+        packed.append(payload.packed(run, programs=several) if run.panels else "")
         # Only the words of a run are kept in memory, its curves are packed by now.
         slim.append(replace(run, panels=[]))
     shown = _shown(packed)
@@ -188,7 +188,7 @@ def _facts(head: About, runs: list[RunView]) -> list[tuple[str, str]]:
         ("Path", " · ".join(first.conditions) if same else "varies, see each run"),
         ("Kernel", ", ".join(kernels)),
         ("Lab", lab_said(head.manifest)),
-        ("Duration", quantity(first.duration_s, "s")),
+        ("Duration", lasting(runs)),
         (
             "Seed",
             str(first.seed) if len(seeds) == 1 else f"{first.seed} and {len(seeds) - 1} derived from it",

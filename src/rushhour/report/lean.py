@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rushhour.report.model import said
 from rushhour.report.shares import METRIC as SHARE
 from rushhour.report.tables import TELLING
+from rushhour.report.warned import besides
 from rushhour.summary.expectations import Verdict
 from rushhour.summary.lines import chosen
 
@@ -43,6 +44,7 @@ class Lean:
 
     def view(self, run: Brief, metrics: Sequence[MetricValue], factors: Mapping[str, Any]) -> RunView:
         """A run without curves, and with no more numbers than are summed up."""
+        judged = run.judged(metrics)
         return replace(
             self._first[run.cell],
             name=run.path.name,
@@ -50,9 +52,9 @@ class Lean:
             seed=run.seed,
             valid=run.valid,
             reasons=list(run.reasons),
-            warnings=list(run.warnings),
+            warnings=besides(run.warnings, judged),
             metrics=chosen(metrics, self._metrics),
-            verdicts=[self._verdict(one) for one in run.judged(metrics)],
+            verdicts=[self._verdict(one) for one in judged],
         )
 
     def _verdict(self, found: Verdict) -> Verdict:

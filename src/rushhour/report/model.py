@@ -14,6 +14,7 @@ from rushhour.report.machines import as_found
 from rushhour.report.panels import Panel, bottlenecks, panels_of
 from rushhour.report.programs import ProgramLine, program_lines
 from rushhour.report.reproduce import run_command
+from rushhour.report.warned import besides
 from rushhour.report.why import Why, why
 from rushhour.summary.expectations import check
 from rushhour.traffic import kinds
@@ -106,6 +107,7 @@ def view(
         points, explained = 0, False
     manifest = record.manifest
     scenario = manifest.scenario
+    verdicts = check(record, metrics)
     return RunView(
         name=record.path.name,
         title=scenario.title or scenario.name or record.path.name,
@@ -117,9 +119,9 @@ def view(
         flows=flow_lines(record),
         valid=manifest.valid,
         reasons=list(manifest.invalid_reasons),
-        warnings=list(manifest.warnings),
+        warnings=besides(manifest.warnings, verdicts),
         metrics=metrics,
-        verdicts=check(record, metrics),
+        verdicts=verdicts,
         panels=panels_of(record, points) if points else [],
         duration_s=record.context.duration_ns / 1e9,
         warmup_s=record.context.warmup_ns / 1e9,

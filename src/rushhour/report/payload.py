@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from rushhour.quantities.words import quantity
+from rushhour.quantities.words import plural, quantity
 from rushhour.report import embed
 from rushhour.report.figure import over_run, page
 from rushhour.report.panels import MAX_FLOWS
@@ -14,7 +14,10 @@ from rushhour.report.why import SHORT, unexplained
 if TYPE_CHECKING:
     from rushhour.report.embed import Columns
     from rushhour.report.model import RunView
+    from rushhour.report.programs import ProgramLine
 
+MAX_SAID, MAX_LETTERS = 8, 400
+"""Last lines of each program in a page of several runs, and letters of a line; the record has all."""
 MAX_METRICS = 400
 """Numbers of one run that the page lists; the index of the result set has all."""
 
@@ -26,11 +29,28 @@ def index(runs: list[RunView]) -> str:
     return json.dumps(entries, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def packed(run: RunView) -> str:
-    """A run with its curves (`report/embed.py`)."""
+def packed(run: RunView, *, programs: bool = False) -> str:
+    """A run with its curves (`report/embed.py`), and with its `programs` where nothing else tells of them."""
     columns: Columns = []
     panels = [page.words(plot, columns) for plot in over_run.figures(run)]
-    return embed.pack({**_words(run), "panels": panels}, columns)
+    ran = {"programs": [_program(one) for one in run.programs]} if programs and run.programs else {}
+    return embed.pack({**_words(run), **ran, "panels": panels}, columns)
+
+
+def _program(one: ProgramLine) -> dict[str, Any]:
+    said = one.said[-MAX_SAID:]
+    before = one.left_out + len(one.said) - len(said)
+    return {
+        "name": one.name,
+        "how": f"on {one.node}, {one.when}" + (f": {one.end}" if one.end else ""),
+        "fault": one.fault,
+        "before": f"The record has {plural(before, 'line')} before these." if before else "",
+        "said": [[when, _cut(text)] for when, _, text in said],
+    }
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_LETTERS else text[: MAX_LETTERS - 1] + "…"
 
 
 def _words(run: RunView) -> dict[str, Any]:

@@ -24,14 +24,17 @@ _VERDICTS = {
 }
 
 
-def screen(plan: Plan, console: Console | None = None) -> None:
-    """Print a plan: the path, each setting at both ends with its reason, what was done, whether it helped."""
+def screen(plan: Plan, console: Console | None = None, *, verify: bool = False) -> None:
+    """Print a plan: the path, each setting at both ends with its reason, what was done, whether it helped.
+
+    `verify`: it was to be verified.
+    """
     out = console or Console(highlight=False)
-    for line in _lines(plan):
+    for line in _lines(plan, verify=verify):
         out.print(line, soft_wrap=True)
 
 
-def _lines(plan: Plan) -> Iterator[Text]:
+def _lines(plan: Plan, *, verify: bool) -> Iterator[Text]:
     yield Text.assemble("a ", (plan.places["a"], "bold"), "   b ", (plan.places["b"], "bold"))
     yield from _path(plan)
     for note in plan.notes:
@@ -47,6 +50,8 @@ def _lines(plan: Plan) -> Iterator[Text]:
     yield from _applied(plan)
     if plan.verified is not None:
         yield from _verified(plan.verified)
+    elif verify:
+        yield Text("\nso there was nothing to verify", "bold")
 
 
 def _path(plan: Plan) -> Iterator[Text]:
@@ -82,7 +87,9 @@ def _setting(setting: str, both: list[Advice]) -> Iterator[Text]:
 
 def _applied(plan: Plan) -> Iterator[Text]:
     for end, done in (plan.applied or {}).items():
-        yield Text(f"\n{end}: {plural(len(done['changed']), 'setting')} changed and read back")
+        many = len(done["changed"])
+        said = f"{plural(many, 'setting')} changed and read back" if many else "nothing was changed"
+        yield Text(f"\n{end}: {said}")
         for left in done["left"]:
             if left["why"] != "already so":
                 yield Text(f"  left out: {left['setting']}: {left['why']}", "yellow")

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rushhour.report.model import RunView
+    from rushhour.summary.expectations import Verdict
 
 MOST_WARNINGS = 50
 """Warnings of a page; on a screen there is room for fewer."""
@@ -21,6 +22,12 @@ def warned(runs: Sequence[RunView], most: int) -> tuple[list[str], int]:
             where.setdefault(warning, []).append(run.label)
     told = [f"{_where(labels, len(runs))}{warning}" for warning, labels in where.items()]
     return told[:most], max(0, len(told) - most)
+
+
+def besides(warnings: Sequence[str], verdicts: Sequence[Verdict]) -> list[str]:
+    """The warnings of a run that no broken expectation says in the same words: each is told once."""
+    broken = {verdict.message for verdict in verdicts if not verdict.ok}
+    return [warning for warning in warnings if warning not in broken]
 
 
 def _where(labels: Sequence[str], runs: int) -> str:

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import re
 
+NO_LINE = 0
+"""Of what was put beside the text."""
+
 _PART = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+)"""
 _DOTTED = rf"{_PART}(?:\s*\.\s*{_PART})*"
 _HEADER = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]")

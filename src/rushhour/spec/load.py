@@ -18,7 +18,7 @@ from rushhour.spec.document import parse_toml, read_text
 from rushhour.spec.examine import examine, inside
 from rushhour.spec.expected import read_expectations
 from rushhour.spec.keys import UnknownKeyError, nearest, put
-from rushhour.spec.lines import find_line, key_lines
+from rushhour.spec.lines import NO_LINE, find_line, key_lines
 from rushhour.spec.programs import name_programs, with_program
 from rushhour.spec.scenario import name_flows
 from rushhour.spec.settle import fix_factor
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from rushhour.spec.vocabulary import Vocabulary
 
 _SET = "--set"
+_ADDED = "the program to run"
 
 
 def find_scenarios(word: str | Path) -> list[ScenarioFile]:
@@ -130,9 +131,12 @@ def parse_scenario(
     `file` is its name in faults, `folder` holds its traces; the others are as of `load_scenario`.
     """
     document = name_programs(name_flows(parse_toml(text, file)))
+    lines = key_lines(text)
     if program is not None:
+        known = document.get("program", ())
+        lines[f"program.{len(known) if isinstance(known, list) else 0}"] = NO_LINE
         document = with_program(document, program)
-    return _made(document, sets, folder, words, lines=key_lines(text), file=file)
+    return _made(document, sets, folder, words, lines=lines, file=file)
 
 
 def scenario_of(
@@ -213,6 +217,8 @@ def _fault(
         return Fault(_SET, None, key, problem.message, problem.hint)
     # Where a factor gives the value, the factor is to blame.
     line = lines.get(f"sweep.{key}") or find_line(lines, problem.path)
+    if line == NO_LINE:
+        return Fault(_ADDED, None, show_key(problem.path[2:], {}), problem.message, problem.hint)
     return Fault(file, line, key, problem.message, problem.hint)
 
 

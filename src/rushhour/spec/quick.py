@@ -47,9 +47,13 @@ def by_rule(document: Mapping[str, object]) -> dict[str, object]:
 
 
 def shorter(document: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Give the document of a shorter experiment; None where it is short, or where flows or links change."""
-    flows = document.get("flow") or ()
+    """Give the document of a shorter experiment; None where it is short, or where flows or links change.
+
+    One that ends with its programs lasts as long as they do: its duration only bounds that.
+    """
+    flows, programs = document.get("flow") or (), document.get("program") or ()
     scheduled = any(key in flow for flow in flows for key in ("start", "duration"))
+    scheduled |= any(key in program for program in programs for key in ("start", "stop", "until"))
     given = document.get("duration")
     if scheduled or document.get("pattern") or given is None or Duration.parse(given) <= LONGEST:
         return None

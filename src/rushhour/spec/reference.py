@@ -143,9 +143,10 @@ _QUICK = """\
 ## `[quick]`: what `--quick` changes
 
 A quick look keeps the first, the middle and the last value of each factor and one run of each cell, and lasts
-ten seconds at most where nothing has a schedule. `[quick]` may say otherwise: a list for a factor are its
-values (of coupled factors the list of one chooses the steps of all), all else is as `--set KEY=VALUE`.
-Expectations are left out where more than values of factors changes; published numbers are not compared.
+ten seconds at most where nothing has a schedule and no program ends it. `[quick]` may say otherwise: a list
+for a factor are its values (of coupled factors the list of one chooses the steps of all), all else is as
+`--set KEY=VALUE`. Expectations are left out where more than values of factors changes; published numbers are
+not compared.
 
 ```toml
 [quick]

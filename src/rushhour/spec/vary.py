@@ -74,7 +74,7 @@ def quick_look(scenario: Scenario) -> Scenario:
     """Give the scenario of a quick look: as its `[quick]` says, else by rule, with one run of each cell.
 
     By rule a factor keeps its first, its middle and its last value, and an experiment in which no flow comes
-    or goes lasts ten seconds at most.
+    or goes, and which no program ends, lasts ten seconds at most.
     """
     whole = document(scenario)
     if scenario.quick:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -54,19 +54,20 @@ def tune(wanted: Wanted, tell: Callable[[str], None] = lambda _: None) -> tuple[
         HostError: an end cannot be reached, or refuses a change; then everything is put back at both.
     """
     folder = wanted.ends.out or _folder(wanted.ends)
-    rooms.open_results(folder)
     with ExitStack() as stack:
         case = _case(wanted, folder, tell)
         tell("asking both ends")
         sessions: dict[str, Session] = {end: stack.enter_context(_open(wanted.ends, end)) for end in ENDS}
         plan = _plan(wanted, case, sessions)
+        # Whoever has no room for what comes of it learns so before anything is changed.
+        rooms.open_results(folder)
         if wanted.apply or wanted.verify:
             tell("applying at both ends")
-            done = _applied(wanted, plan, sessions)
+            done = _applied(wanted, plan, sessions, folder)
             plan = replace(plan, applied={end: one.document() for end, one in done.items()})
-        if wanted.verify:
-            after = carry_out(replace(wanted.ends, quick=True, out=folder / "after"), tell)
-            plan = replace(plan, verified=compared(case, after.case))
+            if wanted.verify and any(one.applied for one in done.values()):
+                after = carry_out(replace(wanted.ends, quick=True, out=folder / "after"), tell)
+                plan = replace(plan, verified=compared(case, after.case))
     write_json(folder / DOCUMENT, plan.document())
     return plan, folder
 
@@ -143,8 +144,13 @@ def _plan(wanted: Wanted, case: Case, sessions: Mapping[str, Session]) -> Plan:
 _UNKNOWN = "the path could not be measured, so nothing is said of buffers: give --rtt and --rate"
 
 
-def _applied(wanted: Wanted, plan: Plan, sessions: Mapping[str, Session]) -> dict[str, settings.Applied]:
-    """Apply the plan at both ends, for good or for as long as the sessions last."""
+def _applied(
+    wanted: Wanted, plan: Plan, sessions: Mapping[str, Session], folder: Path
+) -> dict[str, settings.Applied]:
+    """Apply the plan at both ends, for good or for as long as the sessions last.
+
+    Where one refuses, nothing is left of it: no change, and no empty folder.
+    """
     who = f"tune {wanted.ends.a} {wanted.ends.b}"
     done: dict[str, settings.Applied] = {}
     try:
@@ -153,6 +159,8 @@ def _applied(wanted: Wanted, plan: Plan, sessions: Mapping[str, Session]) -> dic
     except HostError:
         if wanted.apply and "a" in done and done["a"].applied:
             settings.revert(sessions["a"], kept=True)
+        with suppress(OSError):
+            folder.rmdir()
         raise
     return done
 

@@ -115,10 +115,13 @@ def persistent(plan: Plan, end: str) -> str:
                if one.change is not None and one.change["kind"] in _OF_A_HOST]  # fmt: skip
     others = [f"# {one.setting}: {one.wanted}" for one in mine
               if one.change is not None and one.change["kind"] not in _OF_A_HOST]  # fmt: skip
-    lines = [
-        f"# {plan.places[end]}: /etc/sysctl.d/90-rushhour.conf, read at start or by `sysctl --system`",
-        *sysctls,
-    ]
+    place = plan.places[end]
+    if not mine:
+        return f"# {place}: nothing to change\n# What --apply keeps counts as set: --revert it first."
+    where = f"# {place}: /etc/sysctl.d/90-rushhour.conf, read at start or by `sysctl --system`"
+    lines = [where, *sysctls] if sysctls else []
     if others:
-        lines += ["# For its network manager, ethtool, tc or a unit that runs before the network:", *others]
+        whose = "its" if sysctls else f"{place}'s"
+        lines += [f"# For {whose} network manager, ethtool, tc or a unit that runs before the network:"]
+        lines += others
     return "\n".join(lines)

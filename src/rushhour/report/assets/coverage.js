@@ -57,11 +57,14 @@
     return line;
   }
 
+  // How many of all: `1 of 8 functions is`.
+  const part = (some, all, noun) => `${some} of ${all} ${noun}${all === 1 ? "" : "s"} ${some === 1 ? "is" : "are"}`;
+
   function gaps(source) {
     const never = source.functions.filter(([, , , set]) => !count(set));
     const all = source.functions.length;
     $("#gaps").hidden = never.length === 0;
-    $("#gaps summary").textContent = `${never.length} of ${all} functions are never executed`;
+    $("#gaps summary").textContent = `${part(never.length, all, "function")} never executed`;
     $("#gaps ul").replaceChildren(...never.map(([name, first]) => {
       const link = make("a", name);
       link.href = `#${shown}:${first}`;
@@ -78,7 +81,7 @@
     $("#lines").replaceChildren(...texts.map((text, place) =>
       row(place + 1, text, sets.get(place + 1), kind.get(place + 1), branches.get(place + 1))));
     const executed = source.lines.filter(([, set]) => count(set)).length;
-    $("#said").textContent = `${executed} of ${source.lines.length} lines are executed.`;
+    $("#said").textContent = `${part(executed, source.lines.length, "line")} executed.`;
     $("#by").replaceChildren();
     gaps(source);
   }

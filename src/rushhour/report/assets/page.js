@@ -49,6 +49,23 @@
     }));
   }
 
+  // What programs of this run said; the page of a single run has a section of them.
+  function programs() {
+    const list = $("#run-programs");
+    if (!list) return;
+    list.replaceChildren(...(run.programs ?? []).map((program) => {
+      const whole = make("details");
+      const head = make("summary");
+      whole.open = program.said.length > 0 || Boolean(program.fault);
+      head.append(make("strong", program.name), ` ${program.how}`);
+      whole.append(head);
+      if (program.fault) whole.append(make("p", program.fault, "bad"));
+      if (program.before) whole.append(make("p", program.before, "aside"));
+      if (program.said.length) whole.append(make("pre", program.said.map(([when, text]) => `${when}  ${text}`).join("\n")));
+      return whole;
+    }));
+  }
+
   function redraw() {
     Plots.clear();
     $("#panels").replaceChildren();
@@ -68,6 +85,7 @@
     if (index !== next) return;
     Plots.forget();
     words();
+    programs();
     redraw();
     mark(next);
     setTimeout(report, 50);
@@ -78,7 +96,7 @@
     run = null;
     Plots.forget();
     Plots.clear();
-    for (const id of ["#panels", "#flows", "#why", "#run-notes", "#run-metrics tbody"]) $(id).replaceChildren();
+    for (const id of ["#panels", "#flows", "#why", "#run-notes", "#run-programs", "#run-metrics tbody"]) $(id)?.replaceChildren();
     $("#run-label").textContent = runs[next].label;
     $("#run-conditions").textContent = "";
     $("#empty").hidden = false;

@@ -46,6 +46,10 @@ def receive(server: socket.socket, most: int) -> bytes:
     raise SystemExit("the server has closed the connection")
 
 
+def many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
 def main() -> None:
     rates: list[int] = []
     speeds: list[float] = []  # bit/s
@@ -69,8 +73,8 @@ def main() -> None:
     time.sleep(max(0.0, dry - time.monotonic()))
     switches = sum(one != other for one, other in itertools.pairwise(rates))
     print(f"began after {first - begun:.2f} s, stood still for {stalled:.2f} s ", end="")
-    print(f"({stalls} times), {sum(rates) / len(rates) / 1e6:.2f} Mbit/s in the mean, ", end="")
-    print(f"{switches} changes of quality")
+    print(f"({many(stalls, 'time')}), {sum(rates) / len(rates) / 1e6:.2f} Mbit/s in the mean, ", end="")
+    print(f"{many(switches, 'change')} of quality")
 
 
 main()
