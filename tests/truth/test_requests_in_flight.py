@@ -80,4 +80,4 @@ def test_the_schedule_holds_while_there_is_room(experiment: Experiment) -> None:
 def test_one_at_a_time_is_what_it_was(experiment: Experiment) -> None:
     first, second = (experiment(PAIR.format(rate="1gbit", flow=words)) for words in ("", "in_flight = 1"))
     rows = [record.table("transaction", flow=0) for record in (first, second)]
-    assert np.array_equal(*rows)
+    assert np.array_equal(rows[0], rows[1])
