@@ -113,9 +113,11 @@ def sockets(tmp_path: Path) -> Record:
     sender = make.tcp_info(
         [MS, 2 * MS, 3 * MS], rtt=[0, 20_000, 10_000], rto=[1_000_000, 220_000, 210_000], snd_mss=1000,
         snd_cwnd=10, unacked=[0, 20, 5], pacing_rate=[99, 2_000_000, 1_200_000], rttvar=[0, 8, 4],
-        bytes_sent=3000, data_segs_out=4, delivery_rate=[0, 1000, 3000],
+        bytes_sent=3000, data_segs_out=4, segs_out=6, delivery_rate=[0, 1000, 3000],
     )  # fmt: skip
-    receiver = make.tcp_info([MS], side=1, ato=40_000, rcv_rtt=21_000, data_segs_in=4)
+    receiver = make.tcp_info(
+        [MS], side=1, ato=40_000, rcv_rtt=21_000, data_segs_in=4, segs_out=3, data_segs_out=1
+    )
     memory = np.zeros(3, "V36")
     memory[2] = np.array([0, 0, 0, 87040, 0, 0, 0, 0, 0], "<u4").tobytes()
     sender["skmem"] = memory
@@ -132,6 +134,7 @@ def sockets(tmp_path: Path) -> Record:
         ("receiver_rtt_us", 21_000),
         ("mss_bytes", 1000),
         ("segment_mean_bytes", 750),
+        ("pure_acks_per_segment", 0.8),  # 2 of the sender and 2 of the receiver, with 4 and 1 segments
         ("sndbuf_max_bytes", 87040),
         # 20 in flight of 1000 B in 20 ms are 1 MB/s, a window of 10 in 10 ms likewise.
         ("pacing_ratio_max", 2),

@@ -87,6 +87,9 @@ pub struct Flow {
     pub request_bytes: Option<u32>,
     #[serde(default)]
     pub response_bytes: Option<u32>,
+    /// Requests that a client has under way at once over its one connection; without it, one.
+    #[serde(default)]
+    pub in_flight: Option<u32>,
     #[serde(default)]
     pub sndbuf: Option<u32>,
     #[serde(default)]

@@ -1,5 +1,7 @@
 //! Request and response: over one kept connection (`rr`), or a new one each time (`crr`).
 
+mod in_flight;
+
 use std::cell::Cell;
 use std::io;
 use std::net::SocketAddr;
@@ -25,11 +27,11 @@ const ROWS: usize = 1024;
 const ANSWERS: usize = 16;
 
 pub(super) fn open(flow: &Flow, side: Side, duration_ns: i64) -> Result<Vec<Task>> {
-    let task = match side {
-        Side::From => client(flow, duration_ns),
-        Side::To => server(flow),
-    }?;
-    Ok(vec![task])
+    match side {
+        Side::From if in_flight::asks_on(flow) => in_flight::client(flow, duration_ns),
+        Side::From => client(flow, duration_ns).map(|task| vec![task]),
+        Side::To => server(flow).map(|task| vec![task]),
+    }
 }
 
 /// Zero bytes to ask with and to answer with; a message has at least one.
@@ -114,6 +116,13 @@ fn dial(flow: &Flow, from: SocketAddr, to: SocketAddr) -> Result<OwnedFd> {
     Ok(socket)
 }
 
+/// Waits until the next transaction is due; `false` when the flow ends before.
+fn wait_turn(flow: &Flow, switch: &Switch, clock: Clock, stop_ns: i64, seq: u64) -> bool {
+    let interval_ns = flow.interval_ns.unwrap_or(0);
+    let due_ns = flow.start_ns.saturating_add((seq as i64).saturating_mul(interval_ns));
+    (interval_ns == 0 || super::wait(clock, due_ns, stop_ns)) && !switch.stopped()
+}
+
 impl Client {
     fn run(&self, stage: &Stage) -> FlowEnd {
         let mut end = FlowEnd { packets_sent: Some(0), bytes_sent: Some(0), ..FlowEnd::default() };
@@ -150,7 +159,7 @@ impl Client {
         let mut rows = Vec::with_capacity(ROWS);
         let (mut begun, mut done) = (0, 0);
         let mut failure = None;
-        while begun < self.flow.count.unwrap_or(u64::MAX) && self.wait_turn(stage.clock, begun) {
+        while begun < self.flow.count.unwrap_or(u64::MAX) && wait_turn(&self.flow, &self.switch, stage.clock, self.stop_ns, begun) {
             match self.transact(stage.clock) {
                 Ok(Outcome::Complete(start_ns, end_ns)) => {
                     rows.push(Row {
@@ -175,12 +184,6 @@ impl Client {
             }
         }
         (done, failure.or(stage.tables.transaction.append(&rows).err()))
-    }
-
-    fn wait_turn(&self, clock: Clock, seq: u64) -> bool {
-        let interval_ns = self.flow.interval_ns.unwrap_or(0);
-        let due_ns = self.flow.start_ns.saturating_add((seq as i64).saturating_mul(interval_ns));
-        (interval_ns == 0 || super::wait(clock, due_ns, self.stop_ns)) && !self.switch.stopped()
     }
 
     /// One request and its response.

@@ -236,6 +236,8 @@ def _unanswered(record: Record) -> Iterator[Found]:
 def _round_trips(record: Record) -> Iterator[tuple[Flow, float | None]]:
     """Of each probe the mean time of one round trip in µs after the warm-up; a `crr` makes two of them."""
     for flow in record.flows(*kinds.ECHOES, *kinds.CALLS):
+        if (record.plan.flow(flow.id).in_flight or 1) > 1:
+            continue  # a request waits behind those before it: that is no round trip
         series = record.series("ping_rtt_us" if flow.kind in kinds.ECHOES else "transaction_us", flow=flow.id)
         values = series.values[series.t_s >= record.context.warmup_ns * 1e-9]
         values = values[~np.isnan(values)]

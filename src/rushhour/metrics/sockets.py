@@ -90,6 +90,18 @@ def _segment_bytes(record: Record) -> Iterator[Found]:
         yield ratio(of_flow(flow), float(sent), float(segments), "no segment was sent")
 
 
+def _pure_acks(record: Record) -> Iterator[Found]:
+    """A segment without payload is a pure ACK, but for those of the handshake and of the end."""
+    for flow in record.flows(*_KINDS):
+        ends = [info[-1] for _, info in (record.tcp_info(flow.id, side) for side in (0, 1)) if len(info)]
+        if len(ends) < 2 or "data_segs_out" not in (ends[0].dtype.names or ()):
+            yield Found(of_flow(flow), None, NO_READING)
+            continue
+        full = sum(float(info["data_segs_out"]) for info in ends)
+        sent = sum(float(info["segs_out"]) for info in ends)
+        yield ratio(of_flow(flow), sent - full, full, "no segment was sent")
+
+
 def _segments_per_packet(record: Record) -> Iterator[Found]:
     for flow in record.flows(*kinds.TCP_STREAMS) if record.has("interface") else ():
         t_ns, info = record.tcp_info(flow.id)
@@ -226,6 +238,14 @@ METRICS = [
         "Payload over segments with payload sent, retransmissions included: tcpi_bytes_sent / "
         "tcpi_data_segs_out.",
         _segment_bytes,
+    ),
+    _metric(
+        "pure_acks_per_segment",
+        "1",
+        "Segments without payload over segments with payload, of both ends together at their last samples "
+        "((tcpi_segs_out - tcpi_data_segs_out) / tcpi_data_segs_out): ACKs that go on their own instead of "
+        "with data.",
+        _pure_acks,
     ),
     _metric(
         "segments_per_packet",

@@ -160,6 +160,7 @@ def plan_entry(one: Scheduled, addresses: dict[str, str], scenario: Scenario, mt
         "sndbuf": keys.sndbuf and keys.sndbuf.bytes,
         "rcvbuf": keys.rcvbuf and keys.rcvbuf.bytes,
         "patience_ns": keys.patience and keys.patience.ns,
+        "in_flight": keys.in_flight,
         "read_bps": keys.read_rate and keys.read_rate.bps,
         "read_interval_ns": keys.read_interval and keys.read_interval.ns,
         "read_class": keys.read_class or None,

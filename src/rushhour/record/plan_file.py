@@ -182,6 +182,7 @@ class PlanFlow(Document):
     interval_ns: int | None = None
     request_bytes: int | None = None
     response_bytes: int | None = None
+    in_flight: int | None = None
     sndbuf: float | None = None
     rcvbuf: float | None = None
     read_bps: float | None = None

@@ -76,6 +76,12 @@ class Flow(Model):
     transactions: Count | None = Field(None, description="number of transactions")
     request: Size | None = Field(None, description='size of a request; default "1B"')
     response: Size | None = Field(None, description='size of a response; default "1B"')
+    in_flight: Count | None = Field(
+        None,
+        le=1024,
+        description="rr: requests that the client has under way at once over its connection, so that data "
+        "goes both ways at once (pipelining; netperf's burst mode); default one",
+    )
     read_rate: Rate | None = Field(
         None, description="rate at which the receiving application reads; default all"
     )
