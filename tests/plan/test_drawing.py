@@ -47,6 +47,12 @@ def test_the_moments_of_a_flow_are_told() -> None:
     assert "turns  s2 → r2  udp  3s → 10s  at 1mbit, on for exponential 100ms, off for 2s" in text
 
 
+def test_what_a_client_asks_for_is_told() -> None:
+    flow = {"name": "asks", "kind": "rr", "request": "300B", "response": "6kB", "in_flight": 8}
+    text = drawing(scenario(DUMBBELL, (flow,)))
+    assert "asks  s1 → r1  rr  0s → 10s  requests of 300B, responses of 6kB, in flight 8" in text
+
+
 def test_a_star_and_a_chain() -> None:
     assert picture("""
         s1 ─┐        100mbit · 1bdp fifo
