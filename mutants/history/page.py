@@ -27,7 +27,7 @@ REASONS = {
     "peer": "it needs packets that no honest peer sends",
     "absent": "it needs a device, a feature or a setting that no cell has",
     "tracer": "only a tracepoint says it: the packets, the counters and the errors are the same",
-    "onesided": "it needs data both ways in one connection at once; a flow of the laboratory sends one way",
+    "onesided": "it needs data both ways in one connection, and among them an old ACK that comes late",
     "gap": "**users can see it, and no cell shows it**",
 }
 
