@@ -106,6 +106,10 @@ def test_round_trips_a_minute_count_the_handshake_of_crr(tmp_path: Path) -> None
         "flow:crr": pytest.approx(1000),
     }
     assert found(made, "latency_inflation") == {"flow:rr": pytest.approx(1.5), "flow:crr": pytest.approx(3)}
+    # A request behind others is no round trip.
+    planned = {0: {"in_flight": 8}}
+    made = record(tmp_path / "e", {"transaction": table}, flows=probes, planned=planned)
+    assert set(found(made, "responsiveness_rpm")) == {"flow:crr"}
 
 
 def test_a_load_above_one_is_a_doubt(tmp_path: Path) -> None:

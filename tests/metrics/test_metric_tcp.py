@@ -10,6 +10,7 @@ import pytest
 from builders import SECOND, found
 
 from rushhour.metrics.catalog import METRICS
+from rushhour.report.panels import panels_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,6 +91,8 @@ def test_transactions_per_second_and_their_latency(tmp_path: Path) -> None:
     assert found(record, "transactions_per_second") == {"flow:rr": 100, "total": 100}
     assert found(record, "transaction_p50_us") == {"flow:rr": 2000}
     assert found(record, "transaction_max_us") == {"flow:rr": 2000}
+    panel = next(panel for panel in panels_of(record, 10_000) if panel.id == "transactions")
+    assert [(curve.label, set(curve.values)) for curve in panel.curves] == [("rr", {2000.0})]
 
 
 def test_flow_completion_time_includes_the_handshake(tmp_path: Path) -> None:

@@ -336,8 +336,9 @@ METRICS = [
         "1/min",
         "higher",
         ("flow",),
-        "Round trips per minute: 60 s over the mean round trip of a probe (ping, rr; crr counts two) after "
-        "the warm-up, as draft-ietf-ippm-responsiveness has it for TCP, TLS and HTTP.",
+        "Round trips per minute: 60 s over the mean round trip of a probe (ping; rr with one request at a "
+        "time; crr counts two) after the warm-up, as draft-ietf-ippm-responsiveness has it for TCP, TLS "
+        "and HTTP.",
         _rpm,
         telling=Telling("round trips per minute", 400),
     ),

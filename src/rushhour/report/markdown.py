@@ -93,7 +93,7 @@ def table(found: Table) -> Iterator[str]:
 
 def _missing(head: About) -> Iterator[str]:
     if head.quick:
-        yield "A quick look: shorter and with fewer cells than the experiment itself."
+        yield "A quick look: shorter or with fewer cells than the experiment itself."
     for word, pairs in (("skipped", head.skipped), ("failed", head.failed)):
         yield from (f"* {word}, {said(cell)}: {said(reason)}" for cell, reason in pairs)
 

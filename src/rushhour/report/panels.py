@@ -291,6 +291,12 @@ def _delay(record: Record) -> Panel | None:
     return Panel("owd", "One-way delay", "µs", curves, note="One point per datagram.") if curves else None
 
 
+def _transactions(record: Record) -> Panel | None:
+    curves = _per_flow(record, "transaction_us", kinds.CALLS, shape="points")
+    note = "One point per transaction, at its end."
+    return Panel("transactions", "Transaction time", "µs", curves, note=note) if curves else None
+
+
 def _events(record: Record) -> Panel | None:
     lanes: list[Curve | None] = []
     for end in bottlenecks(record)[:4]:
@@ -365,5 +371,6 @@ _PANELS: tuple[Callable[[Record], Panel | None], ...] = (
     _active,
     _loss,
     _delay,
+    _transactions,
     _events,
 )

@@ -45,7 +45,7 @@ MAX_FLOWS = 16
 """Flows with a row of their own; charts are drawn of the first three."""
 MAX_WIDTH = 120
 """Wider than this a chart is no easier to read."""
-_CHARTS = ("cwnd", "rtt", "queue", "owd")
+_CHARTS = ("cwnd", "rtt", "queue", "owd", "transactions")
 _POINTS = 24_000
 _MOST = 5
 """Invalid runs, expectations that do not hold, warnings: so many of each are told."""
@@ -290,7 +290,7 @@ def _missing(head: About) -> Iterator[Text]:
     """What is not in the tables, and why."""
     if head.quick:
         yield Text.assemble(
-            ("Quick look  ", "bold"), "shorter and with fewer cells; not the experiment itself."
+            ("Quick look  ", "bold"), "shorter or with fewer cells; not the experiment itself."
         )
     for word, style, pairs in (("Skipped", "yellow", head.skipped), ("Failed", "red", head.failed)):
         for cell, reason in pairs[:8]:

@@ -1,4 +1,4 @@
-"""A quick look: the same question, shorter and with fewer cells.
+"""A quick look: the same question, shorter or with fewer cells.
 
 Takes a scenario's document, gives one that runs in a fraction of the time. It shows the course of things, not
 numbers to be held against anyone's.

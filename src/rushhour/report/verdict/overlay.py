@@ -24,7 +24,7 @@ POINTS = 16_000
 """Samples drawn of one cell, both sides together."""
 MAX_FLOWS = 3
 """Flows that are drawn of each side; of more, the first."""
-_PANELS = ("cwnd", "rtt", "queue", "goodput", "owd", "loss")
+_PANELS = ("cwnd", "rtt", "queue", "goodput", "owd", "transactions", "loss")
 # What is shown around the divergence at first: so many base RTTs, or this share of the experiment.
 _RTTS, _SHARE = 40, 0.02
 
