@@ -159,7 +159,9 @@ impl Client {
         let mut rows = Vec::with_capacity(ROWS);
         let (mut begun, mut done) = (0, 0);
         let mut failure = None;
-        while begun < self.flow.count.unwrap_or(u64::MAX) && wait_turn(&self.flow, &self.switch, stage.clock, self.stop_ns, begun) {
+        while begun < self.flow.count.unwrap_or(u64::MAX)
+            && wait_turn(&self.flow, &self.switch, stage.clock, self.stop_ns, begun)
+        {
             match self.transact(stage.clock) {
                 Ok(Outcome::Complete(start_ns, end_ns)) => {
                     rows.push(Row {

@@ -164,7 +164,8 @@ impl Client {
             return Ok(None);
         }
         let begun = self.change(|now| now.begun.pop_front());
-        let row = |first_ns| Row { flow: self.flow.id, seq: 0, first_ns, second_ns: clock.since_start(now.ns()) };
+        let row =
+            |first_ns| Row { flow: self.flow.id, seq: 0, first_ns, second_ns: clock.since_start(now.ns()) };
         Ok(begun.map(row))
     }
 
