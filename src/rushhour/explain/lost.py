@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rushhour.explain.outages import inside
@@ -44,12 +43,8 @@ def worst(
 
 
 def _worst(end: End, span: tuple[int, int], *, passing: bool = False) -> float:
-    course = end.over_time.get("loss", ())
-    if passing:
-        end = replace(
-            end, over_time={"loss": tuple((t_ns, loss if loss < 1 else 0.0) for t_ns, loss in course)}
-        )
-    return courses.greatest(end, "loss", span) if course else 0.0
+    below = 1.0 if passing else None
+    return courses.greatest(end, "loss", span, below) if end.over_time.get("loss") else 0.0
 
 
 def drops(record: Record, ends: Iterable[End], without: Spans = ()) -> int:

@@ -178,15 +178,16 @@ def _growing(e: RecordedFlow) -> Shown | None:
 def _initial_window(e: RecordedFlow) -> Shown | None:
     """A route's window that is what was in flight when the first ACK came, and less than the usual."""
     first, slow = e.first, _slow_start(e)
-    asked = {first.initcwnd: e.sender, first.initrwnd: e.receiver}
-    least = min((window for window in asked if window), default=USUAL_INITCWND)
+    sends, offers = first.initcwnd or USUAL_INITCWND, first.initrwnd or USUAL_INITCWND
+    least = min(sends, offers)
     if slow is None or least >= USUAL_INITCWND or abs((first.sent or 0) - least) >= 1:
         return None
     words = {"host": e.sender, "first": f"{least:g}", "usual": f"{USUAL_INITCWND:g}"}
-    offered = (
-        f"The route of {e.receiver} offers no more (initrwnd)." if asked[int(least)] == e.receiver else ""
-    )
-    return Shown(words, before=sentence("slow-start", **slow.words), after=offered, host=asked[int(least)])
+    before = sentence("slow-start", **slow.words)
+    if sends < offers:
+        return Shown(words, before=before, host=e.sender)
+    offered = f"The route of {e.receiver} offers no more (initrwnd)."
+    return Shown(words, before=before, after=offered, host=e.receiver)
 
 
 def _slow_start(e: RecordedFlow) -> Shown | None:

@@ -65,10 +65,11 @@ def extent(end: End, name: str) -> tuple[float, ...]:
     return (min(known), max(known)) if known else (float(getattr(end, name) or 0),)
 
 
-def greatest(end: End, name: str, span: tuple[int, int]) -> float:
-    """The greatest value that a setting has within a span of ns."""
+def greatest(end: End, name: str, span: tuple[int, int], below: float | None = None) -> float:
+    """The greatest value that a setting has within a span of ns; below a limit, 0 where none is."""
     changes_ns = (t_ns for t_ns, _ in end.over_time.get(name, ()))
-    return float(setting(end, name, _edges_s(changes_ns, *span)[:-1]).max())
+    known = setting(end, name, _edges_s(changes_ns, *span)[:-1])
+    return float(known.max() if below is None else known[known < below].max(initial=0.0))
 
 
 def instants(ends: Iterable[End]) -> NDArray[np.float64]:

@@ -38,8 +38,7 @@ def packed(run: RunView, *, programs: bool = False) -> str:
 
 
 def _program(one: ProgramLine) -> dict[str, Any]:
-    said = one.said[-MAX_SAID:]
-    before = one.left_out + len(one.said) - len(said)
+    said, before = one.last(MAX_SAID)
     return {
         "name": one.name,
         "how": f"on {one.node}, {one.when}" + (f": {one.end}" if one.end else ""),

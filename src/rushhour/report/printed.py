@@ -37,9 +37,9 @@ def printed(programs: Sequence[ProgramLine], width: int) -> RenderableType:
 
 
 def _said(one: ProgramLine) -> Iterator[Text]:
-    last = one.said[-MAX_SAID:]
-    if more := one.left_out + len(one.said) - len(last):
-        yield Text(f"{one.name}: the record has {plural(more, 'line')} before these", "dim")
+    last, before = one.last(MAX_SAID)
+    if before:
+        yield Text(f"{one.name}: the record has {plural(before, 'line')} before these", "dim")
     for when, stream, text in last:
         head = (f"{when:>9}  {one.name}  ", "dim")
         yield Text.assemble(head, (one_line(text), "dim" if stream == "err" else ""))

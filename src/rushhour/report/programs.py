@@ -31,6 +31,11 @@ class ProgramLine:
     said: tuple[tuple[str, str, str], ...]
     left_out: int
 
+    def last(self, most: int) -> tuple[tuple[tuple[str, str, str], ...], int]:
+        """At most so many of its last lines, and how many the record has before them."""
+        said = self.said[-most:]
+        return said, self.left_out + len(self.said) - len(said)
+
 
 def program_lines(record: Record) -> tuple[ProgramLine, ...]:
     """The programs of a run, in the order of the scenario."""
