@@ -15,6 +15,7 @@ import numpy as np
 from rushhour.quantities.short import time
 from rushhour.quantities.words import plural
 from rushhour.record import courses
+from rushhour.series.acks import heard_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -148,8 +149,7 @@ def _heard_again(record: Record, flow: Flow, spans: Spans, end_ns: int) -> tuple
     """When the sender first heard of the receiver after each span; where nothing tells, at its end."""
     if not record.has("tcp_probe"):
         return tuple(done for _, done in spans)
-    acks = record.table("tcp_probe", flow=flow.id)["t_ns"].astype(np.float64)
-    heard = np.sort(np.append(acks, [end_ns, flow.outcome.connected_ns or end_ns]))
+    heard = np.sort(np.append(heard_ns(record, flow), [end_ns, flow.outcome.connected_ns or end_ns]))
     places = np.minimum(np.searchsorted(heard, [done for _, done in spans]), len(heard) - 1)
     return tuple(heard[places].tolist())
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rushhour.record import courses, decode
+from rushhour.series.acks import heard_ns
 from rushhour.series.handshake import syn_retransmits
 from rushhour.series.waits import waiting_s
 from rushhour.traffic import kinds
@@ -277,12 +278,12 @@ class _Parts:
         changes = self.record.table("tcp_cong_state_set", flow=self.flow.id)
         struck = changes["t_ns"][changes["cong_state"] == _LOSS].astype(np.float64) * 1e-9
         struck = struck[struck > self.edges[0]]  # before are those of the handshake
-        acks = self.record.table("tcp_probe", flow=self.flow.id)["t_ns"].astype(np.float64) * 1e-9
         if not len(struck):
             return np.zeros(len(self.length))
-        marks = np.concatenate([[self.edges[0]], acks, [self.edges[-1]]])
-        place = np.unique(np.clip(np.searchsorted(marks, struck) - 1, 0, len(marks) - 2))
-        begins, ends = marks[place], np.maximum(marks[place + 1], marks[place])
+        acks = heard_ns(self.record, self.flow) * 1e-9
+        marks = np.unique(np.concatenate([[self.edges[0]], acks[acks > self.edges[0]], [np.inf]]))
+        place = np.unique(np.searchsorted(marks, struck) - 1)
+        begins, ends = np.minimum(marks[[place, place + 1]], max(self.edges[-1], struck[-1]))
         done = np.searchsorted(ends, self.edges, side="right")
         waited = np.concatenate([[0.0], np.cumsum(ends - begins)])
         # Time waited up to each edge: whole waits before it, and the part of the one it lies in.
