@@ -11,7 +11,6 @@ from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE
 from rushhour.causes.rules import RULES
 from rushhour.explain import LIMITS, RecordedFlow, findings
 from rushhour.explain.evidence import Other
-from rushhour.explain.outages import LIMIT as OUTAGES
 from rushhour.explain.traffic import Beside
 from rushhour.quantities.short import percent, rate, rounded_up, size, time
 from rushhour.series.waits import Wait
@@ -35,7 +34,7 @@ FLOW = RecordedFlow(
 
 
 def test_every_limit_has_rules_and_every_rule_a_limit() -> None:
-    assert {*RULES} == {*LIMITS, OUTAGES}  # which is taken out of a timeline's limits
+    assert {*RULES} == {*LIMITS}
 
 
 def test_a_receive_buffer_is_proposed_by_what_part_of_it_becomes_window() -> None:

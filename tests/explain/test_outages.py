@@ -10,6 +10,7 @@ from experiments import metric
 from known_runs import record_of
 
 from rushhour.explain import explain
+from rushhour.explain.outages import LIMIT as OUTAGES
 from rushhour.lab import kernel as kernels
 from rushhour.lab.base import Job
 from rushhour.lab.uml import UmlLab
@@ -102,7 +103,7 @@ def run(text: str, folder: Path, kernel: str = "debian-6.12") -> Record:
 def explained(text: str, folder: Path, kernel: str = "debian-6.12") -> tuple[Explanation, dict[str, Finding]]:
     """The one flow's explanation, and its findings by cause, in their order."""
     (found,) = explain(run(text, folder, kernel))
-    assert sum(found.shares.values()) == pytest.approx(1)  # the chart's limits stay those of the timeline
+    assert sum(found.shares.values()) == pytest.approx(1)
     return found, {one.cause: one for one in found.findings}
 
 
@@ -121,8 +122,11 @@ DEAD = [["0s", "0%"], ["1s", "100%"], ["3s", "0%"]]
 def test_a_way_that_loses_everything_for_a_while_is_dead_and_no_chance(
     direction: str, way: str, kernel: str, tmp_path: Path
 ) -> None:
-    _, by_cause = explained(dumbbell(DEAD, direction=direction), tmp_path, kernel)
+    found, by_cause = explained(dumbbell(DEAD, direction=direction), tmp_path, kernel)
     dead = by_cause["outages"]
+    assert dead.limit == OUTAGES
+    assert found.shares[OUTAGES] == pytest.approx(dead.share)
+    assert dead.share > 0.3
     assert f"{way} was dead for 2 s from 1 s on: " in dead.says
     # Two of six seconds, and the rest of a wait that had begun before: at most as long again (RFC 6298, 5.5).
     assert 2 / 6.1 < dead.share < 4 / 6

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Finding, Remedy
 from rushhour.explain.evidence import RecordedFlow, evidence
+from rushhour.explain.outages import LIMITS
 from rushhour.explain.ranking import findings
-from rushhour.series.timeline import LIMITS, Timeline
+from rushhour.series.timeline import Timeline
 from rushhour.series.waits import Wait
 from rushhour.traffic import kinds
 
@@ -37,9 +38,10 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Explanation:
-    """One flow: the share of its time of each limit, and what is found, in order of gain.
+    """One flow: the share of its time of each limit (`LIMITS`), and what is found, in order of gain.
 
-    `waits` has the round trip by queue: where its data and its ACKs waited.
+    `timeline` knows no outages: there they are timeouts, losses and the like. `waits` has the round trip by
+    queue: where its data and its ACKs waited.
     """
 
     flow: str
@@ -72,7 +74,7 @@ def _explained(record: Record) -> list[Explanation]:
             e.name,
             e.goodput_bps,
             e.possible_bps,
-            e.timeline.shares if e.timeline else e.shares,
+            e.shares,
             findings(e),
             e.timeline,
             e.waits,

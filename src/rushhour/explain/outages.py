@@ -15,6 +15,7 @@ import numpy as np
 from rushhour.quantities.short import time
 from rushhour.quantities.words import plural
 from rushhour.record import courses
+from rushhour.series import timeline
 from rushhour.series.acks import heard_ns
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 LIMIT = "outages"
 """The limit that is taken out of the others: a timeline knows no outages."""
+LIMITS = {**timeline.LIMITS, LIMIT: "the way was dead, or what that cost was not made up for yet"}
+"""Every limit of an explanation, with what it says."""
 FELT = ("handshake", "sndbuf", "acks", "slow_start", "timeouts", "losses", "marks", "window")
 """Limits that a dead way explains; a program that writes or reads slowly, it does not."""
 AFTER = ("losses", "timeouts")

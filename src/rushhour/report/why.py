@@ -31,6 +31,7 @@ SHORT = {
     "losses": "losses",
     "marks": "marks",
     "window": "algorithm",
+    "outages": "dead way",
 }
 """Every limit in a word or two."""
 MAX_FLOWS = 8
