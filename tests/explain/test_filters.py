@@ -46,3 +46,12 @@ def test_a_filter_that_drops_less_than_the_way_does_is_not_the_cause(tmp_path: P
     _, by_cause = explained(cell("0.1%", "2%"), tmp_path)
     assert next(iter(by_cause)) == "random_loss"
     assert not {"filter", "reordering"} & {*by_cause}
+
+
+def test_acks_that_the_senders_filter_drops_are_lost_there(tmp_path: Path) -> None:
+    text = cell("30%").replace('name = "r1"', 'name = "s1"') + 'bytes = "100kB"\n'
+    _, by_cause = explained(text, tmp_path)
+    lost = by_cause["ack_loss"]
+    assert "30 % of its ACKs were lost by a rule of the packet filter at s1 (chain INPUT)." in lost.says
+    assert lost.remedy is not None
+    assert lost.remedy.advice.endswith("Take that rule away on s1.")

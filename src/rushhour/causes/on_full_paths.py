@@ -30,12 +30,12 @@ PATHS = (
         "Many ACKs are lost on their way back",
         "RFC 3449, section 3",
         says=(
-            "{lost} of its ACKs were lost on the way back. A small window, or the end of a transfer, then "
+            "{lost} of its ACKs were lost {where}. A small window, or the end of a transfer, then "
             "waits for the next one, or for a timeout."
         ),
         word="ack_loss",
-        known_by="5 % of the ACKs or more were lost on wires and by netem",
-        helps="repair the way back",
+        known_by="5 % of the ACKs or more were lost on wires, by netem and by the sender's `drop_input`",
+        helps="repair the way back, or take the filter's rule away",
         shown_by=("record",),
     ),
     Cause(

@@ -63,7 +63,13 @@ def acks_wait_most(e: Evidence, share: float) -> Named | None:
 
 def ack_loss(e: Evidence, share: float) -> Named | None:
     """Many ACKs are lost on their way back: what they would have let go waits for the next."""
-    return by_shown(e, "ack-loss", share, Cure("Repair the link on the way back."))
+
+    def cure(shown: Shown) -> Cure:
+        if shown.host:
+            return Cure(f"Take that rule away on {e.called(shown.host)}.")
+        return Cure("Repair the link on the way back.")
+
+    return by_shown(e, "ack-loss", share, cure)
 
 
 def stands(wait_s: float, idle_s: float) -> bool:

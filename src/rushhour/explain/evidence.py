@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE, REFUSED
 from rushhour.causes.thresholds import LASTING, WAITED, WAITED_S
-from rushhour.explain import holes, origins, policers
+from rushhour.explain import counted, holes, origins, policers
 from rushhour.explain.first_windows import FirstWindows, first_windows
 from rushhour.explain.lost import drops, lost, taken, worst
 from rushhour.explain.outages import Outages, outages, with_recovery
@@ -17,7 +15,7 @@ from rushhour.explain.outages import shares as with_outages
 from rushhour.explain.traffic import Beside, arrived, beside
 from rushhour.metrics.repair import unprompted
 from rushhour.metrics.tcp import came_marked, ideal_bps, last
-from rushhour.record import courses, decode, keys
+from rushhour.record import courses, keys
 from rushhour.series.handshake import handshake_s, syn_retransmits
 from rushhour.series.timeline import timelines
 from rushhour.series.waits import Wait, waits
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
     from rushhour.causes.evidence import Shown
     from rushhour.record.context import End, Flow
-    from rushhour.record.decode import Rows
     from rushhour.record.record import Record
     from rushhour.series.timeline import Timeline
 
@@ -60,7 +57,7 @@ class RecordedFlow:
         handshake_s: From the start to the connection; `syns`: how many SYNs were sent again.
         moved: Payload that arrived.
         hole: The MTU of a switch that drops its full packets in silence; `filtered`: share of what arrives
-            that the receiver's packet filter drops.
+            that the receiver's packet filter drops; `ack_filtered` the sender's.
         first: The windows that it began with.
         outages: When its way was dead. What was lost and dropped then counts in none of these; `shares` have
             a limit of its own for it (`outages`), which a timeline has not.
@@ -72,8 +69,9 @@ class RecordedFlow:
         segments: Segments with payload that were sent; `all_came`: whether every one of them arrived.
         waits: The wait in every queue, of data and of ACKs, the longest first.
         beside: What else crosses the bottleneck and is no lasting TCP flow.
-        wire_loss: Share of data packets lost on the wires, without SYNs; `ack_loss` of ACKs;
-            `worst_loss`, `worst_ack_loss` the greatest share that a pattern lost, for a time.
+        wire_loss: Share of data packets lost on the wires, without SYNs; `ack_loss` of ACKs, at the
+            sender's filter, too; `worst_loss`, `worst_ack_loss` the greatest share that a pattern lost, for a
+            time.
         queue_drops: Packets that the queues on the data's way dropped, of all flows; `policed` by policers.
         bucket: Bytes that the policer lets pass at once; `burst_key` the scenario's key of it; empty: none.
         policed_packets: How many packets a second a policer lets pass that counts them.
@@ -140,6 +138,7 @@ class RecordedFlow:
     refused: int = 0
     hole: int | None = None
     filtered: float = 0.0
+    ack_filtered: float = 0.0
     first: FirstWindows = field(default_factory=FirstWindows)
     outages: Outages | None = None
 
@@ -214,7 +213,6 @@ class RecordedFlow:
         return next((wait for wait in self.waits if not wait.acks), None)
 
 
-_CA_LOSS = 4  # TCP_CA_Loss of <linux/tcp.h>
 _ASKED = ("rcvbuf", "sndbuf", "rate_bps", "pacing_bps", "bytes", "read_bps", "message_bytes")
 
 
@@ -237,24 +235,25 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
     again = max(0, (last(record, flow, "total_retrans") or 0) - syns)
     dead = outages(record, flow)
     spans = () if dead is None else dead.whole
+    ack_filtered = counted.dropped(record, planned.from_)
     made = RecordedFlow(
         name=flow.name,
         sender=planned.from_,
         receiver=planned.to,
-        cc=_algorithm(record, flow),
+        cc=counted.algorithm(record, flow),
         length_s=seconds,
         goodput_bps=moved / seconds,
         shares=with_outages(found, dead),
         timeline=found,
         possible_bps=_possible(record, flow, policing, seconds),
         base_rtt_s=_idle_s(record, flow),
-        rtt_s=_median(record, "srtt_us", flow),
-        queue_s=_median(record, "srtt_queue_delay_us", flow),
+        rtt_s=counted.median(record, "srtt_us", flow),
+        queue_s=counted.median(record, "srtt_queue_delay_us", flow),
         mss=last(record, flow, "snd_mss"),
-        window=_greatest(record, "snd_wnd", flow),
-        inflight=_greatest(record, "inflight", flow),
-        rcvbuf=_memory(record, flow, 1, "rcvbuf"),
-        sndbuf=_memory(record, flow, 0, "sndbuf"),
+        window=counted.greatest(record, "snd_wnd", flow),
+        inflight=counted.greatest(record, "inflight", flow),
+        rcvbuf=counted.memory(record, flow, 1, "rcvbuf"),
+        sndbuf=counted.memory(record, flow, 0, "sndbuf"),
         asked={key: float(value) for key in _ASKED if (value := getattr(planned, key)) is not None},
         sysctls={node.name: node.settings for node in record.plan.nodes},
         options=last(record, flow, "options") or 0,
@@ -263,12 +262,13 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         retransmits=again,
         duplicates=last(record, flow, "dsack_dups") or 0,
         unprompted=unprompted(record, flow),
-        timeouts=_struck(record, flow, syns),
+        timeouts=counted.struck(record, flow, syns),
         marked=last(record, flow, "delivered_ce") or 0,
         came_marked=came_marked(record, flow),
         unsaid=flow.outcome.zerocopy_refused or 0,
         wire_loss=max(0.0, lost(record, flow.ways, sent, spans) - syns / max(1, segments)),
-        ack_loss=lost(record, flow.reverse_ways, sent, spans),
+        ack_loss=1
+        - (1 - lost(record, flow.reverse_ways, sent, spans)) * (1 - counted.dropped(record, planned.from_)),
         worst_loss=worst(record, flow.ways, sent, passing=dead is not None),
         worst_ack_loss=worst(record, flow.reverse_ways, sent, passing=dead is not None),
         queue_drops=drops(record, [end for end in way if end.role not in ("police", "netem")], spans),
@@ -278,7 +278,7 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         burst_key="" if any(map(policers.counts_packets, policing)) else keys.of_burst(record, policing),
         policer_bps=policers.rate_bps(policing, flow.frame_bytes or 0),
         policed_packets=policers.per_second(policing),
-        buffer=None if limit is None else _buffer(limit, flow),
+        buffer=None if limit is None else counted.buffer(limit, flow),
         bottleneck="" if limit is None else limit.label,
         queue="" if limit is None else limit.queue or "",
         at_sender=limit is not None and limit.node == planned.from_,
@@ -292,10 +292,11 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         group=flow.group,
         own=keys.own_sysctls(record.manifest.scenario.resolved),
         moved=flow.outcome.bytes_received or 0,
-        damaged=_risen(record, planned.to, "Tcp.InCsumErrors"),
-        refused=_risen(record, planned.to, *REFUSED),
+        damaged=counted.risen(record, planned.to, "Tcp.InCsumErrors"),
+        refused=counted.risen(record, planned.to, *REFUSED),
         hole=holes.hole(record, flow),
-        filtered=next((node.drop_input for node in record.plan.nodes if node.name == planned.to), 0.0),
+        filtered=counted.dropped(record, planned.to),
+        ack_filtered=ack_filtered,
         outages=dead,
     )
     made = replace(made, first=first_windows(record, flow, made))
@@ -331,55 +332,6 @@ def _policed_too(record: Record, flow: Flow, policing: Sequence[End]) -> tuple[s
     return tuple(other.group for other in others if tight is not None and tight.end in other.crossed)
 
 
-def _risen(record: Record, node: str, *counters: str) -> int:
-    """By how much these counters of the stack rose at a node, together."""
-    found = record.result.counters.get(node, {})
-    return sum(found.get(counter, 0) for counter in counters)
-
-
-def _algorithm(record: Record, flow: Flow) -> str:
-    rows = record.table("tcp_info", flow=flow.id)
-    return bytes(rows["cc"][0]).decode(errors="replace") if len(rows) else ""
-
-
-def _median(record: Record, name: str, flow: Flow) -> float | None:
-    values = record.series(name, flow=flow.id).values
-    known = values[~np.isnan(values)]
-    return float(np.median(known)) * 1e-6 if len(known) else None
-
-
-def _greatest(record: Record, name: str, flow: Flow) -> float | None:
-    values = record.series(name, flow=flow.id).values
-    return float(np.nanmax(values)) if len(values) else None
-
-
-def _memory(record: Record, flow: Flow, side: int, name: str) -> float | None:
-    rows = record.socket(flow.id, side)
-    return float(decode.skmem(rows["skmem"])[name].max()) if len(rows) else None
-
-
-def _struck(record: Record, flow: Flow, syns: int) -> int:
-    """Timeouts after the handshake: by traced changes to Loss where the kernel counts none (before 6.7)."""
-    counted = last(record, flow, "total_rto")
-    if counted is not None or not record.has("tcp_cong_state_set"):
-        return max(0, (counted or 0) - syns)
-    begin = flow.outcome.connected_ns or 0
-    return int(
-        (_after(record.table("tcp_cong_state_set", flow=flow.id), begin)["cong_state"] == _CA_LOSS).sum()
-    )
-
-
-def _after(rows: Rows, t_ns: int) -> Rows:
-    later: Rows = rows[rows["t_ns"] > t_ns]
-    return later
-
-
-def _buffer(end: End, flow: Flow) -> float | None:
-    if end.buffer_bytes is not None:
-        return float(end.buffer_bytes)
-    return None if end.buffer_packets is None else float(end.buffer_packets * (flow.frame_bytes or 1514))
-
-
 def _others(record: Record, flow: Flow) -> Iterable[Other]:
     """The other TCP flows at its bottleneck that were active for at least half of its time."""
     span = flow.active_ns
@@ -397,4 +349,4 @@ def _others(record: Record, flow: Flow) -> Iterable[Other]:
         if common >= LASTING * (span[1] - span[0]):
             # In our time: what it had before or after, alone, says nothing of how they shared.
             rate = 8e9 * arrived(record, other, span) / (span[1] - span[0])
-            yield Other(other.name, _algorithm(record, other), rate, _idle_s(record, other))
+            yield Other(other.name, counted.algorithm(record, other), rate, _idle_s(record, other))

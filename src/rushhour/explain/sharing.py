@@ -91,7 +91,11 @@ def _fillers(wait: Wait) -> str:
 
 
 def _ack_loss(e: RecordedFlow) -> Shown | None:
-    return None if e.ack_loss < LOST_ACKS else Shown({"lost": percent(e.ack_loss)})
+    if e.ack_loss < LOST_ACKS:
+        return None
+    by_filter = e.ack_filtered > e.ack_loss - e.ack_filtered
+    where = f"by a rule of the packet filter at {e.sender} (chain INPUT)" if by_filter else "on the way back"
+    return Shown({"lost": percent(e.ack_loss), "where": where}, host=e.sender if by_filter else "")
 
 
 def _bufferbloat(e: RecordedFlow) -> Shown | None:
