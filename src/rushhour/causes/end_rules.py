@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import DELAY_BASED, OPTION_WSCALE, Cure, Named, Setting
+from rushhour.causes.path_rules import in_slots
 from rushhour.causes.telling import by_shown, held, said, told
 from rushhour.causes.thresholds import LEAST_RMEM, LEAST_WMEM, MARGIN, SYN_S, UNSCALED, USUAL_INITCWND
 from rushhour.quantities.short import rate, rounded_up, size
@@ -276,6 +277,6 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "sndbuf": (send_buffer,),
     "application": (no_room, writer_stopped, writer_busy, slow_writer),
     "pacing": (pacing,),
-    "window": (small_window,),
+    "window": (in_slots, small_window),
 }
 """Limit → its rules, in order."""

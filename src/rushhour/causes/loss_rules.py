@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.end_rules import switched_off
 from rushhour.causes.evidence import OPTION_SACK, Cure, Named, Setting
+from rushhour.causes.path_rules import in_slots
 from rushhour.causes.telling import LEAST_TIMEOUT, by_shown, held, lasting, said, sentence, told
 from rushhour.causes.thresholds import (
     BASE_MSS,
@@ -61,8 +62,13 @@ def filtered(e: Evidence, share: float) -> Named | None:
 
 def reordering(e: Evidence, share: float) -> Named | None:
     """Packets are overtaken, and TCP takes them for lost."""
-    advice = "Keep a flow's packets on one path (balance per flow, not per packet)."
-    return by_shown(e, "reordering", share, lambda shown: Cure(advice, _patience(e, shown.extent)))
+    balance = "Keep a flow's packets on one path (balance per flow, not per packet)."
+
+    def cure(shown: Shown) -> Cure:
+        in_order = f"Let {shown.queue} deliver in order." if shown.queue else balance
+        return Cure(in_order, _patience(e, shown.extent))
+
+    return by_shown(e, "reordering", share, cure)
 
 
 def _patience(e: Evidence, extent: int | None) -> tuple[Setting, ...]:
@@ -258,6 +264,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         random_loss,
         impatient_queue,
         shallow_queue,
+        in_slots,
         any_loss,
     ),
     "timeouts": (black_hole, refused, filtered, no_sack, timeouts),

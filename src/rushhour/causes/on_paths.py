@@ -108,6 +108,21 @@ NOTHING_PASSES = (
 
 UNEVEN = (
     Cause(
+        "slots",
+        "path",
+        "The way delivers in bursts, at the times of slots",
+        "tc-netem(8), slot",
+        says="The way delivers {what} in bursts {where}, in slots ({slots}): {proof}. {held} that held it.",
+        word="slots",
+        known_by=(
+            "limit `window`, or losses of no other origin, and netem's `slot` on the way: its slots carry "
+            "less than the path, or the longest wait for one is 30 % of the idle round trip or more, and the "
+            "measured one so much longer"
+        ),
+        helps="larger or more frequent slots; a longer queue before them",
+        shown_by=("record",),
+    ),
+    Cause(
         "asymmetric-path",
         "path",
         "One direction carries much less than the other",

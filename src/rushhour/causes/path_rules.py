@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import Cure
-from rushhour.causes.telling import by_shown, lasting, told
+from rushhour.causes.telling import by_shown, held, lasting, told
 from rushhour.causes.thresholds import BELOW_BOTTLENECK, STANDING_S, STANDING_TRIPS
 from rushhour.quantities.short import rounded_up, time
 from rushhour.quantities.words import capital
@@ -95,6 +95,16 @@ def processor_full(e: Evidence, share: float) -> Named | None:
     cure = Cure("Spread the work over processors, or let a card do it.", look="mpstat -P ALL 1 3")
     found = (by_shown(e, "cpu-limited", share, cure, host) for host in (e.sender, e.receiver))
     return next((one for one in found if one is not None), None)
+
+
+def in_slots(e: Evidence, share: float) -> Named | None:
+    """The way delivers in slots: what arrives between them waits for the next."""
+    shown = e.shown("slots")
+    if shown is None:
+        return None
+    cure = Cure(f"Give the slots at {shown.queue} more room, or make them more frequent.")
+    words = {"held": capital(held(share)), **shown.words}
+    return told(e, "slots", replace(shown, words=words), share, cure)
 
 
 def sender_shaper(e: Evidence, share: float) -> Named | None:

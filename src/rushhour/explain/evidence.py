@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE, REFUSED
 from rushhour.causes.thresholds import LASTING, WAITED, WAITED_S
-from rushhour.explain import counted, holes, origins, policers
+from rushhour.explain import counted, holes, netem, origins, policers
 from rushhour.explain.first_windows import FirstWindows, first_windows
 from rushhour.explain.lost import drops, lost, taken, worst
 from rushhour.explain.outages import Outages, outages, with_recovery
@@ -61,6 +62,7 @@ class RecordedFlow:
         first: The windows that it began with.
         outages: When its way was dead. What was lost and dropped then counts in none of these; `shares` have
             a limit of its own for it (`outages`), which a timeline has not.
+        slots: Those of netem on its way; `overtaking` where netem lets packets overtake others, in words.
         damaged: Packets that came to the receiver's node with a wrong checksum, of all flows.
         refused: How often the receiver's node threw away data that had arrived, of all flows.
         marked: Segments that the sender took for marked; `came_marked`: that came to the receiver so, where
@@ -141,6 +143,8 @@ class RecordedFlow:
     ack_filtered: float = 0.0
     first: FirstWindows = field(default_factory=FirstWindows)
     outages: Outages | None = None
+    slots: netem.Slots | None = None
+    overtaking: tuple[str, str] = ("", "")
 
     def called(self, host: str) -> str:
         """A host as a sentence calls it: by its node's name."""
@@ -235,6 +239,8 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
     again = max(0, (last(record, flow, "total_retrans") or 0) - syns)
     dead = outages(record, flow)
     spans = () if dead is None else dead.whole
+    back = [ends[number] for number in flow.reverse_ends if number in ends]
+    slotted = netem.slots(way, back, flow.frame_bytes or 0, flow.payload_per_packet or 0)
     ack_filtered = counted.dropped(record, planned.from_)
     made = RecordedFlow(
         name=flow.name,
@@ -245,7 +251,9 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         goodput_bps=moved / seconds,
         shares=with_outages(found, dead),
         timeline=found,
-        possible_bps=_possible(record, flow, policing, seconds),
+        possible_bps=_possible(record, flow, policing, seconds, slotted),
+        slots=slotted,
+        overtaking=netem.overtaking(way),
         base_rtt_s=_idle_s(record, flow),
         rtt_s=counted.median(record, "srtt_us", flow),
         queue_s=counted.median(record, "srtt_queue_delay_us", flow),
@@ -318,9 +326,17 @@ def _idle_s(record: Record, flow: Flow) -> float | None:
     return None if found is None else found * 1e-9
 
 
-def _possible(record: Record, flow: Flow, policing: Sequence[End], seconds: float) -> float | None:
-    """The most payload that the bottleneck carries; a policer lets pass what its bucket holds, besides."""
+def _possible(
+    record: Record, flow: Flow, policing: Sequence[End], seconds: float, slotted: netem.Slots | None
+) -> float | None:
+    """The most payload that the bottleneck carries; a policer lets pass what its bucket holds, besides.
+
+    Slots carry no more than fits into them.
+    """
     possible = ideal_bps(record, flow)
+    most = None if slotted is None else slotted.rate_bps
+    if most is not None and most < (possible or math.inf):
+        return most
     bucket = policers.bucket(policing, flow.frame_bytes or 0) or 0.0
     return possible if possible is None else possible + 8 * bucket / seconds
 

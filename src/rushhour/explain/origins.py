@@ -10,6 +10,7 @@ from rushhour.causes.telling import LEAST_TIMEOUT, NO_ORIGIN
 from rushhour.causes.thresholds import AFTERMATH, ALONE, ASSUMED, BBR_LOSS, SHALLOW, SPURIOUS
 from rushhour.explain import sharing
 from rushhour.explain.aqm import impatient
+from rushhour.explain.netem import in_slots
 from rushhour.explain.outages import LIMIT as OUTAGES
 from rushhour.explain.words import deaf, part
 from rushhour.models import mathis, pftk
@@ -72,7 +73,7 @@ def _reordering(e: RecordedFlow) -> Shown | None:
     were = "was" if spurious == 1 else "were"
     needless = f"at least {spurious} of {plural(e.retransmits, 'retransmission')} {were} not needed"
     proof = f"{needless}, and each made the window smaller: TCP took packets for lost"
-    return Shown({"way": "", "proof": proof})
+    return Shown({"way": e.overtaking[0], "proof": proof}, queue=e.overtaking[1])
 
 
 def _random(e: RecordedFlow) -> Shown | None:
@@ -180,6 +181,7 @@ SHOWN: Mapping[str, Callable[[RecordedFlow], Shown | None]] = {
     **sharing.SHOWN,
     "packet-filter-drops": _filtered,
     "reordering": _reordering,
+    "slots": in_slots,
     "policer": _policer,
     "sack-off": lambda _: Shown(),
     "random-loss": _random,
