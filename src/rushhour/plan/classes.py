@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from rushhour.plan.flows import PlannedFlow
     from rushhour.spec.control import Later
 
+    Course = tuple[tuple[int, int], ...]
+
 REST = "(rest)"  # no name that a scenario can give
 REST_RATE = Rate(8_000)  # beside rates that may already add up to the link's
 _FIRST_MINOR, _FIRST_HANDLE = 0x10, 0x100
@@ -70,6 +72,7 @@ class PlannedClass:
     prio: int = 1  # of its filters: one that goes has its own, by which they are taken away
     then: Later | None = None
     then_line: str = ""
+    later_ceil_bps: int | None = None  # what its ceiling becomes; None: curves say it
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,15 +152,38 @@ def class_changes(
         yield entry.then.at.ns, lines
 
 
-def ceiling(classes: Sequence[PlannedClass], flow: str) -> int | None:
-    """The least ceiling on a flow's way through the tree; None where its class has none that lasts."""
-    own = {entry.name: entry for entry in classes}
-    entry = next((entry for entry in classes if flow in entry.flows), None)
-    found: list[int] = []
+def ceilings(classes: Sequence[PlannedClass], flow: str, link_bps: int | None) -> Course:
+    """The least ceiling on a flow's way through the tree, from when on; empty where it never has one.
+
+    A flow whose class goes is then in the class of what no other names.
+    """
+    mine = next((entry for entry in classes if flow in entry.flows), None)
+    rest = next((entry for entry in classes if entry.leaf and not entry.flows), None)
+    edges = {0, *(entry.then.at.ns for entry in classes if entry.then)} if mine else set()
+    found: list[tuple[int, int | None]] = []
+    for t_ns in sorted(edges):
+        now = rest if mine and _is_gone(mine, t_ns) else mine
+        least = min(_chain(classes, now, t_ns), default=None)
+        if not found or found[-1][1] != least:
+            found.append((t_ns, least))
+    unbound = link_bps or 0
+    known = any(most is not None for _, most in found) and (unbound or all(most for _, most in found))
+    return tuple((t_ns, most or unbound) for t_ns, most in found) if known else ()
+
+
+def _is_gone(entry: PlannedClass, t_ns: int) -> bool:
+    return entry.then is not None and entry.then.gone and entry.then.at.ns <= t_ns
+
+
+def _chain(classes: Sequence[PlannedClass], entry: PlannedClass | None, t_ns: int) -> Iterator[int]:
+    """The ceilings of a class and of those that it is part of, at an instant."""
+    own = {one.name: one for one in classes}
     while entry is not None:
-        found += [entry.ceil_bps] if entry.ceil_bps and entry.then is None else []
+        became = entry.then is not None and entry.then.at.ns <= t_ns
+        most = entry.later_ceil_bps if became else entry.ceil_bps
+        if most:
+            yield most
         entry = own.get(entry.parent) if entry.parent else None
-    return min(found, default=None)
 
 
 def _in_order(queue: Queue) -> list[Class]:
@@ -197,7 +223,9 @@ def _limit(queue: Queue, entry: Class, rtt_ns: int, frame: int) -> Limit:
 
 
 def _planned(queue: Queue, entry: Class, classid: str, limit: Limit) -> PlannedClass:
-    rate = entry.rate.bps if entry.rate else None
+    rate, later = entry.rate.bps if entry.rate else None, entry.later
+    most = later.ceil or later.rate
+    by_curves = entry.then is not None and entry.then.curves is not None
     return PlannedClass(
         name=entry.name,
         classid=classid,
@@ -209,6 +237,7 @@ def _planned(queue: Queue, entry: Class, classid: str, limit: Limit) -> PlannedC
         words=entry.queue or queue.words,
         leaf=not _is_inner(queue, entry),
         then=entry.then,
+        later_ceil_bps=most.bps if most and not by_curves else None,
     )
 
 

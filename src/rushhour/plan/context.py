@@ -11,7 +11,7 @@ from itertools import groupby, permutations
 from typing import TYPE_CHECKING, Any
 
 from rushhour.plan import labels
-from rushhour.plan.classes import ceiling
+from rushhour.plan.classes import ceilings
 from rushhour.plan.flows import PlannedFlow, header_bytes, payload_and_frame, stop_ns
 from rushhour.quantities.ways import shares
 from rushhour.spec.workload import DEFAULT_REQUEST, DEFAULT_RESPONSE, Flow
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rushhour.plan.schedule import Scheduled
     from rushhour.plan.stages import Stage
 
+Ceilings = tuple[tuple[int, int], ...]  # instants in ns, and bit/s from then on
 Ways = dict[tuple[str, str], list[list["Step"]]]  # by sender and receiver
 NS = 10**9
 FOUND_KINDS = ("tcp", "udp")
@@ -62,18 +63,19 @@ def bottleneck(layout: Layout, steps: list[Step], flow: str | None = None) -> St
         node = layout.graph.by_name.get(layout.cables[step.cable].nodes[step.side])
         stage = layout.stage(step)
         rates = [value for _, value in courses(stage).get("rate_bps", ()) if value]
-        known = [*rates, *_of_flow(stage, flow), stage.rate_bps or 0]
+        own = (most for course in _of_flow(stage, flow) for _, most in course)
+        known = [*rates, *own, stage.rate_bps or 0]
         return min(known), node is not None and not node.router
 
     return min((step for step in steps if layout.stage(step).rate_bps), key=narrowness, default=None)
 
 
-def _of_flow(stage: Stage, flow: str | None) -> Iterator[int]:
-    """What a stage allows one flow, whatever else is there."""
-    if flow is not None and (most := ceiling(stage.classes, flow)) is not None:
-        yield most
+def _of_flow(stage: Stage, flow: str | None) -> Iterator[Ceilings]:
+    """What a stage allows one flow, whatever else is there, from when on."""
+    if flow is not None and (course := ceilings(stage.classes, flow, stage.rate_bps)):
+        yield course
     if stage.flow_bps:
-        yield stage.flow_bps
+        yield ((0, stage.flow_bps),)
 
 
 def _in_turn(layout: Layout, steps: list[Step]) -> list[int]:
@@ -209,17 +211,38 @@ def _taken(
 
 def _more(layout: Layout, flow: PlannedFlow, way: list[Step], taken: list[list[Step]]) -> dict[str, object]:
     """What is to say of a flow with a limit of its own, or whose bottleneck moves."""
-    own = [round(most / share) for stage, share in _stages(layout, taken) for most in _own(stage, flow.group)]
-    moved = _in_turn(layout, way)
-    told: dict[str, object] = {"ceiling_bps": min(own)} if own else {}
+    own = [
+        tuple((t_ns, round(most / share)) for t_ns, most in course)
+        for stage, share in _stages(layout, taken)
+        for course in _own(stage, flow.group)
+    ]
+    moved, least = _in_turn(layout, way), _least(own)
+    told: dict[str, object] = {"ceiling_bps": _mean(least, layout.scenario.span.ns)} if own else {}
+    if len(least) > 1:
+        told["over_time"] = {"ceiling_bps": [list(step) for step in least]}
     return told | ({"bottleneck_ends": moved} if moved else {})
 
 
-def _own(stage: Stage, flow: str) -> Iterator[int]:
+def _least(courses: Sequence[Ceilings]) -> Ceilings:
+    """The least of several courses; empty of none."""
+    edges = sorted({t_ns for course in courses for t_ns, _ in course})
+    return tuple(
+        (t_ns, min([value for since, value in course if since <= t_ns][-1] for course in courses))
+        for t_ns in edges
+    )
+
+
+def _mean(course: Ceilings, span_ns: int) -> int:
+    """The mean of a course over the experiment."""
+    ends = [min(t_ns, span_ns) for t_ns, _ in course[1:]] + [span_ns]
+    return round(sum(value * (end - t_ns) for (t_ns, value), end in zip(course, ends, strict=True)) / span_ns)
+
+
+def _own(stage: Stage, flow: str) -> Iterator[Ceilings]:
     """What a stage allows one flow whatever its rate is: a class, fq, a policer."""
     yield from _of_flow(stage, flow)
     if stage.role == "police" and stage.rate_bps:
-        yield stage.rate_bps
+        yield ((0, stage.rate_bps),)
 
 
 def _stages(layout: Layout, ways: list[list[Step]]) -> Iterator[tuple[Stage, float]]:
@@ -260,7 +283,8 @@ def _limits(layout: Layout, flow: PlannedFlow, ways: list[list[Step]]) -> Iterat
     for stage, share in _stages(layout, ways):
         if rate := settings(layout, stage)["rate_bps"]:
             yield round(rate / share)
-        yield from (round(most / share) for most in _of_flow(stage, flow.group))
+        span_ns = layout.scenario.span.ns
+        yield from (round(_mean(course, span_ns) / share) for course in _of_flow(stage, flow.group))
 
 
 def _numbers(layout: Layout, way: list[Step]) -> list[int]:

@@ -98,6 +98,8 @@ class Flow:
     """The bottlenecks of the ways, `bottleneck_end` among them."""
     ceiling_bps: int | None = None
     """What the path allows this flow at most, whatever the rates of its links: a class, a policer, fq."""
+    ceilings: Course = ()
+    """The same from when on, where that changes; `ceiling_bps` is the mean then."""
     arrived_ns: int | None = None
     """When its last data arrived, as far as is known, where the receiver never came to its end."""
     in_turn: bool = False
@@ -288,6 +290,9 @@ def _flow(entry: ContextFlow, asked: PlanFlow, became: FlowResult | None, where:
         reverse_ways=_ways(entry.reverse_ways, entry.reverse_ends, where),
         bottleneck_ends=entry.bottleneck_ends or (() if narrowest is None else (narrowest,)),
         ceiling_bps=entry.ceiling_bps,
+        ceilings=_course(entry.over_time["ceiling_bps"], "context.flows.over_time.ceiling_bps", where)
+        if "ceiling_bps" in entry.over_time
+        else (),
         in_turn=entry.in_turn is True,
     )
 

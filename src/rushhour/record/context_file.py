@@ -64,6 +64,7 @@ class ContextFlow(Document):
     reverse_ways: tuple[tuple[Exact, ...], ...] | None = None
     bottleneck_ends: tuple[Exact, ...] = ()
     ceiling_bps: Exact | None = None
+    over_time: Mapping[str, object] = EMPTY
     in_turn: object = None
     generator: str | None = None
 

@@ -105,18 +105,21 @@ def least_bps(flow: Flow, ends: Mapping[int, End], t_s: NDArray[np.float64]) -> 
     if not flow.bottleneck_bps:
         return None
     limiting = _limiting(flow, ends)
-    if not any("rate_bps" in end.over_time for end, _ in limiting):
+    if not flow.ceilings and not any("rate_bps" in end.over_time for end, _ in limiting):
         return np.full(len(t_s), float(flow.bottleneck_bps))
     least: NDArray[np.float64] = np.min(
         [setting(end, "rate_bps", t_s) / share for end, share in limiting], axis=0
     )
+    if flow.ceilings:
+        return np.minimum(least, values(flow.ceilings, t_s))
     return np.minimum(least, flow.ceiling_bps) if flow.ceiling_bps else least
 
 
 def _least_from(flow: Flow, ends: Mapping[int, End], begin: float, done: float) -> Steps | None:
     """What the path allows between instants in ns: edges in s [n + 1], bit/s between them [n]."""
     varying = [end for end, _ in _limiting(flow, ends) if "rate_bps" in end.over_time]
-    edges = _edges_s(instants(varying), begin, done)
+    own = [t_ns for t_ns, _ in flow.ceilings]
+    edges = _edges_s(np.union1d(instants(varying), own), begin, done)
     least = least_bps(flow, ends, edges[:-1])
     return None if least is None else (edges, least)
 
