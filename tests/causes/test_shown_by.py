@@ -87,6 +87,8 @@ def written(*modules: ModuleType) -> set[str]:
 
 ALWAYS = {"sack-off", "marked"}
 """Causes that the numbers of every flow show, and something besides."""
+CONNECTIONS = {"several-paths", "subflow"}
+"""What is said of every connection of several paths, whatever held it."""
 NO_KEYS = {"timeouts", "jitter"}
 """Words that also stand for a limit of a flow, or for what netem does."""
 
@@ -103,7 +105,7 @@ def test_every_rule_asks_for_what_a_source_can_show() -> None:
 
 def test_a_record_shows_what_the_table_says() -> None:
     numbers = written(end_rules, loss_rules, path_rules) - asked()
-    assert told("record") == {*recorded.SHOWN} | numbers | ALWAYS
+    assert told("record") == {*recorded.SHOWN} | numbers | ALWAYS | CONNECTIONS
 
 
 def test_measurements_show_what_the_table_says() -> None:

@@ -138,4 +138,29 @@ PATHS = (
         known_by="nothing else",
         shown_by=("record", "measurements"),
     ),
+    Cause(
+        "several-paths",
+        "tcp",
+        "A connection of several paths (MPTCP)",
+        "RFC 8684; Documentation/networking/mptcp-sysctl.rst, scheduler",
+        "note",
+        says=(
+            "{flow} had {had} over {count}: {each} (scheduler: {scheduler}). What follows is of the subflows "
+            "only: for which of them the connection waited, nothing tells."
+        ),
+        word="several_paths",
+        known_by="every MPTCP connection",
+        shown_by=("record",),
+    ),
+    Cause(
+        "subflow",
+        "tcp",
+        "What held one path of a connection of several",
+        "RFC 8684, 3.3",
+        "note",
+        says="{flow} carried {had}: {held}{backup}.",
+        word="subflow",
+        known_by="the limits of the subflow's own socket; whether it is a backup, by the plan",
+        shown_by=("record",),
+    ),
 )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Finding, Remedy
 from rushhour.explain.evidence import RecordedFlow, evidence
+from rushhour.explain.multipath import connections
 from rushhour.explain.outages import LIMITS
 from rushhour.explain.ranking import findings
 from rushhour.series.timeline import Timeline
@@ -59,7 +60,7 @@ class Explanation:
 
 
 def explain(record: Record) -> list[Explanation]:
-    """Explain every TCP flow of a record, in the order of the plan.
+    """Explain every TCP flow of a record, in the order of the plan; then MPTCP connections by subflow.
 
     Those without readings are left out, and those that were found and too brief for anything to limit them.
     """
@@ -69,7 +70,7 @@ def explain(record: Record) -> list[Explanation]:
 def _explained(record: Record) -> list[Explanation]:
     flows = (flow for flow in record.flows(*kinds.TCP_STREAMS) if not flow.is_brief)
     known = [found for flow in flows if (found := evidence(record, flow)) is not None]
-    return [
+    single = [
         Explanation(
             e.name,
             e.goodput_bps,
@@ -81,3 +82,8 @@ def _explained(record: Record) -> list[Explanation]:
         )
         for e in known
     ]
+    several = [
+        Explanation(name, bps, possible, shares, (found,), None)
+        for name, bps, possible, shares, found in connections(record)
+    ]
+    return single + several

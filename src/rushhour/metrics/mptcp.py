@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from rushhour.record.record import Record
 
 
-def _parts(record: Record, flow: Flow) -> list[Flow]:
+def subflows(record: Record, flow: Flow) -> list[Flow]:
     """The subflows of a connection, in the order of its paths."""
     return [one for one in record.flows(*kinds.SUBFLOWS) if record.asked(one).of == flow.id]
 
 
-def _arrived(record: Record, part: Flow) -> int | None:
+def arrived(record: Record, part: Flow) -> int | None:
     """Bytes of payload that came by a subflow; None where the kernel told nothing of it."""
     _, info = record.tcp_info(part.id, 1)
     known = len(info) and "bytes_received" in (info.dtype.names or ())
@@ -32,21 +32,21 @@ def _arrived(record: Record, part: Flow) -> int | None:
 
 def _share(record: Record) -> Iterator[Found]:
     for flow in record.flows(*kinds.MPTCP_STREAMS):
-        parts = _parts(record, flow)
-        arrived = {part.id: _arrived(record, part) for part in parts}
-        whole = sum(count or 0 for count in arrived.values())
+        parts = subflows(record, flow)
+        came = {part.id: arrived(record, part) for part in parts}
+        whole = sum(count or 0 for count in came.values())
         for part in parts:
-            yield ratio(of_flow(part), arrived[part.id] or 0, whole, NO_READING)
+            yield ratio(of_flow(part), came[part.id] or 0, whole, NO_READING)
 
 
 def _used(record: Record) -> Iterator[Found]:
     # An acknowledged SYN and the end of the stream each count as a byte.
     for flow in record.flows(*kinds.MPTCP_STREAMS):
-        arrived = [_arrived(record, part) for part in _parts(record, flow)]
-        none = all(count is None for count in arrived)
+        came = [arrived(record, part) for part in subflows(record, flow)]
+        none = all(count is None for count in came)
         yield Found(
             of_flow(flow),
-            None if none else float(sum((count or 0) > 1 for count in arrived)),
+            None if none else float(sum((count or 0) > 1 for count in came)),
             NO_READING if none else None,
         )
 
