@@ -9,6 +9,7 @@ mod holder;
 mod iperf3;
 pub mod load;
 pub(crate) mod options;
+mod payload;
 mod pool;
 mod schedule;
 mod tables;
@@ -371,6 +372,8 @@ fn merge(known: &mut FlowEnd, mut news: FlowEnd) {
     known.zerocopy_copied = known.zerocopy_copied.or(news.zerocopy_copied);
     known.zerocopy_refused = known.zerocopy_refused.or(news.zerocopy_refused);
     known.sends_refused = known.sends_refused.or(news.sends_refused);
+    known.corrupted_bytes = known.corrupted_bytes.or(news.corrupted_bytes);
+    known.first_corrupted = known.first_corrupted.or(news.first_corrupted);
     known.reads = known.reads.or(news.reads);
     known.classes.append(&mut news.classes);
     known.error = known.error.take().or(news.error);

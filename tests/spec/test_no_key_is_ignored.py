@@ -70,7 +70,8 @@ FLOW: Document = {
     "arrivals": {"process": "poisson", "rate": "7/s"}, "paths": ["one", "two"], "backup": ["one"],
     "announced": ["three"],
     "keepalive": True, "user_timeout": "777ms",
-    "fastopen": True, "zerocopy": True, "open": "both", "close": "leave", "receiver_leaves": "3s",
+    "fastopen": True, "zerocopy": True, "verify": True, "open": "both", "close": "leave",
+    "receiver_leaves": "3s",
 }  # fmt: skip
 KINDS: dict[str, Document] = {
     "tcp": {}, "udp": {"rate": "1mbit"}, "ping": {}, "rr": {}, "crr": {},

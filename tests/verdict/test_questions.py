@@ -12,7 +12,10 @@ from rushhour.verdict.rule import Rule
 
 
 def asked(*judges: dict[str, Any]) -> Any:
-    return questions(cast("Any", SimpleNamespace(resolved={"judge": list(judges)}, factors={})))
+    """What the scenario asks; behind it stands what every comparison asks."""
+    *mine, always = questions(cast("Any", SimpleNamespace(resolved={"judge": list(judges)}, factors={})))
+    assert always.metric == "corrupted_bytes"
+    return mine
 
 
 def test_a_judge_says_which_side_is_better_in_its_scenario() -> None:

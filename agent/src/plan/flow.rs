@@ -120,6 +120,9 @@ pub struct Flow {
     /// The kernel sends from the pages of the sender, and says when it is done with them (`MSG_ZEROCOPY`).
     #[serde(default)]
     pub zerocopy: bool,
+    /// The receiver compares what arrives with what was sent, byte by byte.
+    #[serde(default)]
+    pub verify: bool,
     #[serde(default)]
     pub open: Open,
     #[serde(default)]

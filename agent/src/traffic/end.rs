@@ -26,6 +26,12 @@ pub struct FlowEnd {
     /// Sends of datagrams that failed, where one did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sends_refused: Option<u64>,
+    /// Bytes that arrived and are not those that were sent, of a flow that looks at them; and where the first was: its place
+    /// in the stream, or its datagram's number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub corrupted_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_corrupted: Option<u64>,
     /// Reads that gave datagrams, of a receiver that takes several at once (`UDP_GRO`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reads: Option<u64>,

@@ -7,28 +7,26 @@ use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use crate::error::{Context, Result};
 use crate::kernel::clock::Clock;
 use crate::kernel::sys;
-use crate::kernel::sys::socket::{self, Repeated, Shutdown};
+use crate::kernel::sys::socket::{self, Shutdown};
 use crate::kernel::sys::visit::{Moment, Visit};
 use crate::kernel::sys::zerocopy::{self, Completed};
 use crate::plan::{Close, Flow, Kind};
 use crate::traffic::FlowEnd;
 
 use super::options;
+use super::payload::{self, Payload};
 use super::schedule::{Periods, Stop, Switch};
 use super::{Side, Stage, Task};
 
 const SECOND_NS: i64 = 1_000_000_000;
 
 /// The largest single write; a call names it [`socket::MAX_LIST`] times.
-const WRITE_BYTES: usize = 1 << 20;
-
-/// What is sent. Never written to, so the kernel backs all of it with its one page of zeroes.
-static ZEROES: LazyLock<Repeated> = LazyLock::new(|| Repeated::new(vec![0; WRITE_BYTES]));
+const WRITE_BYTES: usize = payload::LARGEST;
 
 /// One visit to the kernel for this many received bytes.
 const READ_BYTES: usize = 1 << 30;
@@ -95,6 +93,7 @@ struct Sender {
     start_ns: i64,
     stop_ns: i64,
     bytes: Option<u64>,
+    payload: Payload,
     message: Option<usize>,
     pace: Option<Pace>,
     periods: Periods,
@@ -136,6 +135,7 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
         start_ns: flow.start_ns,
         stop_ns: flow.stop_or(duration_ns),
         bytes: flow.bytes,
+        payload: Payload::new(flow.verify),
         message: flow.message_bytes.map(|bytes| bytes as usize),
         pace: flow.rate_bps.map(|bps| Pace::new(bps, flow.message_bytes)),
         periods: Periods::new(flow.start_ns, &flow.on),
@@ -217,7 +217,7 @@ impl Sender {
             let pieces = self.pace.map_or(0, |pace| self.pieces(pace, piece, left, clock));
             let result = match self.pace {
                 Some(pace) if pieces > 0 => {
-                    let done = self.send_pieces(pace, clock, piece..piece + pieces);
+                    let done = self.send_pieces(pace, clock, piece..piece + pieces, sent);
                     piece += done.pieces;
                     sent += done.bytes;
                     done.failure.map_or(Ok(0), Err)
@@ -228,9 +228,9 @@ impl Sender {
                         return (sent, None);
                     }
                     piece += 1;
-                    self.send_exactly(left.min(pace.bytes))
+                    self.send_exactly(sent, left.min(pace.bytes))
                 }
-                None => self.send_much(left),
+                None => self.send_much(sent, left),
             };
             match result {
                 Ok(count) => sent += count,
@@ -240,31 +240,32 @@ impl Sender {
         (sent, None)
     }
 
-    /// One call for as much as one call can carry.
-    fn send_much(&self, left: u64) -> io::Result<u64> {
+    /// One call for as much as one call can carry, from this place of the stream on.
+    fn send_much(&self, place: u64, left: u64) -> io::Result<u64> {
         let size = self.message.unwrap_or(WRITE_BYTES).clamp(1, WRITE_BYTES);
         if let Some(all) = &self.zerocopy {
-            return self.send_in_place(all, left.min(size as u64) as usize);
+            return self.send_in_place(all, place, left.min(size as u64) as usize);
         }
         let times = usize::try_from(left / size as u64).unwrap_or(usize::MAX);
         if times == 0 {
-            return sys::socket::send(&self.socket, &ZEROES.once()[..left as usize])
+            return sys::socket::send(&self.socket, self.payload.at(place, left as usize))
                 .map(|count| count as u64);
         }
-        if self.message.is_some() {
-            let messages = vec![&ZEROES.once()[..size]; times.min(socket::MAX_LIST)];
-            return socket::send_messages(&self.socket, &messages).map(|(_, bytes)| bytes as u64);
+        if let (None, Some(same)) = (self.message, self.payload.repeated()) {
+            return same.send(&self.socket, times).map(|count| count as u64);
         }
-        ZEROES.send(&self.socket, times).map(|count| count as u64)
+        let places = (place..).step_by(size).take(times.min(socket::MAX_LIST));
+        let messages: Vec<&[u8]> = places.map(|place| self.payload.at(place, size)).collect();
+        socket::send_messages(&self.socket, &messages).map(|(_, bytes)| bytes as u64)
     }
 
     /// One call whose bytes the kernel takes from where they are. What it no longer needs is taken from it first, for it says
     /// only so much in advance.
-    fn send_in_place(&self, all: &InPlace, size: usize) -> io::Result<u64> {
+    fn send_in_place(&self, all: &InPlace, place: u64, size: usize) -> io::Result<u64> {
         let mut has_waited = false;
         loop {
             self.take_completed(all)?;
-            match zerocopy::send(&self.socket, &ZEROES.once()[..size]) {
+            match zerocopy::send(&self.socket, self.payload.at(place, size)) {
                 Err(cause) if cause.raw_os_error() == Some(libc::ENOBUFS) => {
                     all.refused.set(all.refused.get() + u64::from(!has_waited));
                     has_waited = true;
@@ -290,15 +291,15 @@ impl Sender {
         (piece..piece + most).take_while(is_due).count() as u64
     }
 
-    /// Sends these pieces, each when it is due, in one visit to the kernel.
-    fn send_pieces(&self, pace: Pace, clock: Clock, pieces: Range<u64>) -> Done {
+    /// Sends these pieces from this place on, each when it is due, in one visit to the kernel.
+    fn send_pieces(&self, pace: Pace, clock: Clock, pieces: Range<u64>, sent: u64) -> Done {
         let due = |piece| self.periods.at(pace.due_ns(piece)).unwrap_or(self.stop_ns);
         let times: Vec<Moment> = pieces.map(|piece| Moment::of(clock.start_ns() + due(piece))).collect();
         let size = pace.bytes as usize;
         let mut visit = Visit::new();
-        let calls = times.iter().map(|time| {
+        let calls = times.iter().zip((sent..).step_by(size)).map(|(time, place)| {
             visit.sleep_until(time);
-            let sent = visit.send(self.socket.as_fd(), &ZEROES.once()[..size]);
+            let sent = visit.send(self.socket.as_fd(), self.payload.at(place, size));
             visit.needed_to_give(size);
             sent
         });
@@ -315,7 +316,7 @@ impl Sender {
                 Ok(count) => {
                     // It was cut short. Why, the kernel says once: to whoever sends next.
                     done.bytes += count as u64;
-                    match self.send_exactly((size - count) as u64) {
+                    match self.send_exactly(sent + done.bytes, (size - count) as u64) {
                         Ok(rest) => done.bytes += rest,
                         Err(cause) => done.failure = Some(cause),
                     }
@@ -328,13 +329,14 @@ impl Sender {
     }
 
     /// One message of a paced writer.
-    fn send_exactly(&self, bytes: u64) -> io::Result<u64> {
+    fn send_exactly(&self, place: u64, bytes: u64) -> io::Result<u64> {
         let mut sent = 0;
         while sent < bytes {
             let size = (bytes - sent).min(WRITE_BYTES as u64) as usize;
             let taken = match &self.zerocopy {
-                Some(all) => self.send_in_place(all, size),
-                None => sys::socket::send(&self.socket, &ZEROES.once()[..size]).map(|count| count as u64),
+                Some(all) => self.send_in_place(all, place + sent, size),
+                None => sys::socket::send(&self.socket, self.payload.at(place + sent, size))
+                    .map(|count| count as u64),
             };
             match taken {
                 Ok(count) => sent += count,

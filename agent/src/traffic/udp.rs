@@ -16,6 +16,7 @@ use crate::plan::Flow;
 use crate::traffic::FlowEnd;
 
 use super::options;
+use super::payload::Payload;
 use super::schedule::{Periods, Switch};
 use super::{Side, Stage, Task};
 use pacer::Pacer;
@@ -64,6 +65,7 @@ struct Sender {
     rate_bps: u64,
     burst: usize,
     gso: bool,
+    payload: Payload,
     sample_ns: i64,
     pacer: Option<Pacer>,
 }
@@ -129,6 +131,7 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
         rate_bps,
         burst,
         gso: flow.gso,
+        payload: Payload::new(flow.verify),
         sample_ns: flow.sample_ns,
     };
     Ok(Task {
@@ -300,7 +303,11 @@ impl Sender {
 
     fn write_headers(&self, packets: &mut [u8], first: u64, at_ns: impl Fn(u64) -> i64) {
         for (seq, packet) in (first..).zip(packets.chunks_exact_mut(self.size)) {
-            packet[..HEADER_BYTES].copy_from_slice(&header(self.flow, seq, at_ns(seq)));
+            let (head, rest) = packet.split_at_mut(HEADER_BYTES);
+            head.copy_from_slice(&header(self.flow, seq, at_ns(seq)));
+            if self.payload == Payload::Pattern {
+                rest.copy_from_slice(self.payload.of_datagram(seq, rest.len()));
+            }
         }
     }
 }

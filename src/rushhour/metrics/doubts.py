@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.metrics.completion import offered_load
+from rushhour.metrics.integrity import corrupted
 from rushhour.metrics.settled import drifts
 from rushhour.metrics.silence import silent_flows
 from rushhour.metrics.surroundings import surroundings
@@ -40,6 +41,7 @@ def doubts(record: Record) -> list[str]:
         *_silent(record),
         *_ended_early(record),
         *_refused(record),
+        *_corrupted(record),
         *drifts(record),
         *surroundings(record),
     ]
@@ -85,6 +87,21 @@ def _refused(record: Record) -> list[str]:
         return f"flow {flow.name}: the kernel refused {count} of its sends ({why})"
 
     return _first_of_copies(record.flows(*kinds.UDP_STREAMS), told)
+
+
+def _corrupted(record: Record) -> list[str]:
+    """Flows of which bytes arrived that nobody sent."""
+    return [
+        f"flow {flow.name}: {_of(count, flow.outcome.bytes_received)} that arrived are not what was sent, "
+        f"the first {'in datagram' if flow.kind in kinds.UDP_STREAMS else 'at byte'} "
+        f"{flow.outcome.first_corrupted}"
+        for flow, count in corrupted(record)
+        if count
+    ]
+
+
+def _of(count: int, all_of_them: int | None) -> str:
+    return plural(count, "byte") if all_of_them is None else f"{count} of {plural(all_of_them, 'byte')}"
 
 
 def _first_of_copies(flows: Iterable[Flow], told: Callable[[Flow], str | None]) -> list[str]:

@@ -111,7 +111,7 @@ def _flow_row(scenario: Scenario, talks: list[Conversation]) -> list[str]:
         "receiver leaves at": keys.receiver_leaves,
     }
     more = ", ".join(f"{word} {value}".strip() for word, value in limits.items() if value is not None)
-    more = ", ".join(part for part in (_arrivals(keys), more) if part)
+    more = ", ".join(part for part in (_arrivals(keys), more, "verified" if keys.verify else "") if part)
     return [name, f"{sender} → {receiver}", f"{keys.kind} {keys.cc or ''}".strip(), time, more]
 
 

@@ -180,6 +180,7 @@ def _of_connection(keys: Flow) -> dict[str, Any]:
         "user_timeout_ns": keys.user_timeout and keys.user_timeout.ns,
         "fastopen": keys.fastopen or None,
         "zerocopy": keys.zerocopy or None,
+        "verify": keys.verify or None,
         "open": keys.open,
         "close": keys.close,
         "leave_ns": keys.receiver_leaves and keys.receiver_leaves.ns,

@@ -37,7 +37,9 @@ class Outcome:
     Times in ns from the start of the experiment, sizes in bytes of payload. `bytes_received` and
     `packets_received` were counted by the receiver; `classes` are its datagrams by their traffic class,
     where it read that; `sends_refused` are sends of datagrams that failed, where one did; `reads` are the
-    calls that gave datagrams, where one may give several.
+    calls that gave datagrams, where one may give several. `corrupted_bytes` arrived and are not what was
+    sent, where the receiver looked; `first_corrupted` is where the first was: its place in the stream, or its
+    datagram's number.
     """
 
     connected_ns: int | None = None
@@ -52,6 +54,8 @@ class Outcome:
     zerocopy_refused: int | None = None
     sends_refused: int | None = None
     reads: int | None = None
+    corrupted_bytes: int | None = None
+    first_corrupted: int | None = None
     classes: Mapping[int, int] = field(default_factory=dict)
     error: str | None = None
 
@@ -329,6 +333,8 @@ def _outcome(entry: FlowResult) -> Outcome:
         zerocopy_refused=entry.zerocopy_refused,
         sends_refused=entry.sends_refused,
         reads=entry.reads,
+        corrupted_bytes=entry.corrupted_bytes,
+        first_corrupted=entry.first_corrupted,
         classes={int(name): count for name, count in entry.classes.items()},
         error=None if entry.error is None else str(entry.error),
     )

@@ -23,6 +23,8 @@ class FlowOutcome(Document):
     zerocopy_refused: Exact | None = None
     sends_refused: Exact | None = None
     reads: Exact | None = None
+    corrupted_bytes: Exact | None = None
+    first_corrupted: Exact | None = None
     classes: Mapping[str, int] = EMPTY
     error: object = None
 

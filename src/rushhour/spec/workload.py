@@ -120,6 +120,11 @@ class Flow(Model):
         description="MSG_ZEROCOPY: the kernel sends from the sender's own pages, and says when it is done "
         "with them; each write is one `message`, 1 MiB by default",
     )
+    verify: bool | None = Field(
+        None,
+        description="the receiving application compares every byte with the one that was sent at its place; "
+        "what differs is counted (corrupted_bytes)",
+    )
     open: Literal["sender", "both"] | None = Field(
         None,
         description='which ends connect: "sender" (default; the receiver listens) or "both" at once, so that '

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from rushhour.metrics.catalog import METRICS
+from rushhour.metrics.integrity import CORRUPTED
 from rushhour.metrics.value import NO_READING, OTHERWISE, MetricValue, at
 from rushhour.quantities.factors import matches
 from rushhour.quantities.measures import Tolerance
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from rushhour.verdict.trial import Trial
 
 Values = dict[int, float | None]
+
+_ALWAYS = (CORRUPTED,)
 
 
 @dataclass(frozen=True)
@@ -97,13 +100,16 @@ class Expected:
 
 
 def questions(cell: SideCell) -> list[Question]:
-    """What decides in this cell: its `[[judge]]` tables, else every metric that has a better side."""
+    """What decides in this cell: its `[[judge]]` tables, else every metric that has a better side.
+
+    Bytes that are not what was sent decide whatever a scenario asks.
+    """
     tables = cell.resolved.get("judge")
     judges = tables if isinstance(tables, list | tuple) else []
     mine = [judge for judge in judges if isinstance(judge, dict) and _is_here(judge, cell.factors)]
     if not judges:
         return [Question(name) for name, metric in METRICS.items() if metric.better != "none"]
-    return [
+    asked = [
         Question(
             str(judge.get("metric")),
             judge.get("flow"),
@@ -114,6 +120,7 @@ def questions(cell: SideCell) -> list[Question]:
         )
         for judge in mine
     ]
+    return [*asked, *(Question(name) for name in _ALWAYS)]
 
 
 def compared(

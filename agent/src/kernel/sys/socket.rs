@@ -169,6 +169,11 @@ pub fn discard(socket: &impl AsFd, length: usize) -> io::Result<usize> {
     })
 }
 
+/// Takes what a TCP stream gives until `data` is full, the stream ends or the socket is shut down.
+pub fn take(socket: &impl AsFd, data: &mut [u8]) -> io::Result<usize> {
+    Ok(net::recv(socket, data, RecvFlags::WAITALL)?.1)
+}
+
 /// A datagram as it was received: its whole length, the first bytes, the kernel's `CLOCK_REALTIME` stamp, and the traffic class if the
 /// socket asks for it.
 #[derive(Debug, Clone, Copy)]
@@ -226,20 +231,28 @@ pub fn receive_datagrams(socket: &impl AsFd, wait: Wait, count: usize) -> io::Re
         .collect())
 }
 
-/// Takes what one read gives for each [`MERGED`] bytes of `buffer` at most, and splits what was put together; gives the
-/// datagrams and how many reads gave some. The socket has `UDP_GRO`.
-pub fn receive_merged(
+/// Takes what one read gives for each `size` bytes of `buffer` at most, and splits what was put together (a socket with
+/// `UDP_GRO`); shows each datagram with its bytes, and gives them all and how many reads gave some.
+pub fn receive_whole(
     socket: &impl AsFd,
     wait: Wait,
     buffer: &mut [u8],
+    size: usize,
+    mut look: impl FnMut(&Received, &[u8]),
 ) -> io::Result<(Vec<Received>, usize)> {
-    let taken = receive_parts(socket, wait, buffer, MERGED)?;
-    let split = taken.iter().zip(buffer.chunks_exact(MERGED)).flat_map(|(told, part)| {
+    let taken = receive_parts(socket, wait, buffer, size)?;
+    let mut datagrams = Vec::new();
+    for (told, part) in taken.iter().zip(buffer.chunks_exact(size)) {
         let payload = &part[..told.length.min(part.len())];
         // A datagram that came alone has no size to split by.
-        payload.chunks(told.segment.unwrap_or(MERGED).max(1)).map(|piece| told.datagram(piece.len(), piece))
-    });
-    let datagrams = split.collect();
+        for piece in payload.chunks(told.segment.unwrap_or(size).max(1)) {
+            // What is longer than its part was cut off: it counts with all that came.
+            let length = if told.segment.is_some() { piece.len() } else { told.length };
+            let datagram = told.datagram(length, piece);
+            look(&datagram, piece);
+            datagrams.push(datagram);
+        }
+    }
     // A socket that is shut down gives empty messages.
     Ok((datagrams, taken.iter().filter(|told| told.length > 0).count()))
 }

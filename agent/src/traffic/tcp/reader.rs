@@ -9,10 +9,14 @@ use crate::error::{Context, Result};
 use crate::kernel::clock::Clock;
 use crate::kernel::sys::socket;
 use crate::plan::{Close, Flow, Kind, Open};
+use crate::traffic::payload::Corrupted;
 use crate::traffic::schedule::{Stop, Switch};
 use crate::traffic::{self, options, FlowEnd, Stage, Task};
 
 use super::{protocol, Pace, READ_BYTES};
+
+/// One visit to the kernel for this many bytes that are looked at.
+const LOOK_BYTES: usize = 1 << 18;
 
 struct Reader {
     /// The listener, or where both ends connect the connection itself.
@@ -23,9 +27,31 @@ struct Reader {
     /// How many will come, where that is known: the last of them is the end, not what closes the stream.
     bytes: Option<u64>,
     pace: Option<Pace>,
+    /// Each byte is compared with the one that was sent.
+    verify: bool,
     end_ns: i64,
     /// The sender aborts: that is no fault of the flow.
     reset: bool,
+}
+
+/// A reader's eye on what it takes.
+#[derive(Default)]
+struct Look {
+    buffer: Vec<u8>,
+    wrong: Corrupted,
+}
+
+impl Look {
+    /// Takes what comes from this place of the stream on.
+    fn take(&mut self, socket: &OwnedFd, place: u64, wanted: usize) -> io::Result<usize> {
+        let size = wanted.min(LOOK_BYTES);
+        if self.buffer.len() < size {
+            self.buffer.resize(size, 0);
+        }
+        let count = socket::take(socket, &mut self.buffer[..size])?;
+        self.wrong.look_at_stream(place, &self.buffer[..count]);
+        Ok(count)
+    }
 }
 
 /// Whom a receiver connects to itself, and when.
@@ -59,6 +85,7 @@ pub(super) fn receiver(flow: &Flow, duration_ns: i64) -> Result<Task> {
         switch: Arc::clone(&switch),
         bytes: flow.bytes,
         pace: flow.read_bps.map(|bps| Pace::new(bps, None)),
+        verify: flow.verify,
         end_ns: flow.reading_until(duration_ns),
         reset: flow.close == Close::Reset,
     };
@@ -80,8 +107,12 @@ impl Reader {
                 return end;
             }
         };
-        let (received, done_ns, cause) = self.read_all(&socket, clock);
+        let mut look = self.verify.then(Look::default);
+        let (received, done_ns, cause) = self.read_all(&socket, clock, &mut look);
         (end.bytes_received, end.receiver_done_ns) = (Some(received), done_ns);
+        if let Some(Look { wrong, .. }) = look {
+            (end.corrupted_bytes, end.first_corrupted) = (Some(wrong.bytes), wrong.first);
+        }
         if !self.switch.stopped() {
             let fault = cause.filter(|cause| !(self.reset && cause.raw_os_error() == Some(libc::ECONNRESET)));
             end.error = fault.map(|cause| options::outcome("receive", &cause));
@@ -114,7 +145,12 @@ impl Reader {
     }
 
     /// Reads until the stream ends; gives the bytes that came, and when the last of them had, if that was no end from outside.
-    fn read_all(&self, socket: &OwnedFd, clock: Clock) -> (u64, Option<i64>, Option<io::Error>) {
+    fn read_all(
+        &self,
+        socket: &OwnedFd,
+        clock: Clock,
+        look: &mut Option<Look>,
+    ) -> (u64, Option<i64>, Option<io::Error>) {
         let (mut received, mut done_ns) = (0, None);
         let mut due_ns = 0;
         loop {
@@ -126,7 +162,12 @@ impl Reader {
             }
             let left = self.bytes.map(|bytes| bytes.saturating_sub(received)).filter(|left| *left > 0);
             let most = self.pace.map_or(READ_BYTES as u64, |pace| pace.bytes);
-            match socket::discard(socket, left.map_or(most, |left| left.min(most)) as usize) {
+            let wanted = left.map_or(most, |left| left.min(most)) as usize;
+            let taken = match look {
+                Some(look) => look.take(socket, received, wanted),
+                None => socket::discard(socket, wanted),
+            };
+            match taken {
                 Ok(0) if self.switch.stopped() => return (received, done_ns, None),
                 Ok(0) => return (received, done_ns.or_else(|| Some(clock.now())), None),
                 Ok(count) => received += count as u64,

@@ -10,12 +10,13 @@ use crate::kernel::clock::{realtime_offset_ns, Clock};
 use crate::kernel::sys::socket::{Received, Wait};
 use crate::kernel::sys::{self, socket};
 use crate::plan::Flow;
+use crate::traffic::payload::Corrupted;
 use crate::traffic::schedule::{Stop, Switch};
 use crate::traffic::tables::Row;
 use crate::traffic::{self, options, FlowEnd, Stage, Task};
 
 use super::slow::Slow;
-use super::{read_header, stamped};
+use super::{read_header, stamped, HEADER_BYTES, USUAL_BYTES};
 
 /// Datagrams for one visit to the kernel.
 const BATCH: usize = 512;
@@ -28,13 +29,53 @@ struct Sink {
     socket: Arc<OwnedFd>,
     switch: Arc<Switch>,
     slow: Option<Slow>,
+    whole: Option<Whole>,
     gro: bool,
+    /// Each byte is compared with the one that was sent.
+    verify: bool,
 }
 
-/// What the reader has taken: of datagrams that were put together the buffer, and how many reads gave some.
+/// What is received of datagrams that are looked at comes into so many bytes at most.
+const LOOK_BYTES: usize = 4 << 20;
+
+/// What the reader has taken: of datagrams that it takes whole the last ones' bytes, and how many reads gave some.
 struct Reader {
-    merged: Option<Vec<u8>>,
+    flow: u32,
+    whole: Option<(Whole, Vec<u8>)>,
     reads: u64,
+    /// What was wrong, where it looks.
+    wrong: Option<Corrupted>,
+}
+
+/// How datagrams are taken whole.
+#[derive(Debug, Clone, Copy)]
+struct Whole {
+    /// Bytes for one read.
+    size: usize,
+    /// Reads for one visit to the kernel.
+    reads: usize,
+    /// A read may give many datagrams.
+    merged: bool,
+}
+
+impl Whole {
+    /// Nothing where a datagram's header is all that is wanted of it.
+    fn of(flow: &Flow) -> Option<Self> {
+        if flow.gro {
+            return Some(Self { size: socket::MERGED, reads: MERGED_BATCH, merged: true });
+        }
+        let size = flow.packet_bytes.unwrap_or(USUAL_BYTES).max(1) as usize;
+        flow.verify.then(|| Self { size, reads: (LOOK_BYTES / size).clamp(1, BATCH), merged: false })
+    }
+
+    /// Reads for `most` datagrams. How many a merged read gives is known when it has: who wants few takes one at a time.
+    fn reads_for(self, most: usize) -> usize {
+        match (self.merged, most < BATCH) {
+            (true, true) => 1,
+            (true, false) => self.reads,
+            (false, _) => most.min(self.reads),
+        }
+    }
 }
 
 pub(super) fn receiver(flow: &Flow, duration_ns: i64) -> Result<Task> {
@@ -50,7 +91,15 @@ pub(super) fn receiver(flow: &Flow, duration_ns: i64) -> Result<Task> {
     }
     let switch = Switch::holding(&socket);
     let slow = Slow::new(flow, flow.reading_until(duration_ns));
-    let sink = Sink { flow: flow.id, socket, switch: Arc::clone(&switch), slow, gro: flow.gro };
+    let sink = Sink {
+        flow: flow.id,
+        socket,
+        switch: Arc::clone(&switch),
+        slow,
+        whole: Whole::of(flow),
+        gro: flow.gro,
+        verify: flow.verify,
+    };
     Ok(Task {
         flow: flow.id,
         work: Box::new(move |stage: &Stage| sink.run(stage)),
@@ -70,18 +119,31 @@ fn classed(socket: &OwnedFd, at: SocketAddr) -> Result<()> {
 }
 
 impl Reader {
-    fn new(gro: bool) -> Self {
-        Self { merged: gro.then(|| vec![0; MERGED_BATCH * socket::MERGED]), reads: 0 }
+    fn new(sink: &Sink) -> Self {
+        let whole = sink.whole.map(|whole| (whole, vec![0; whole.reads * whole.size]));
+        Self { flow: sink.flow, whole, reads: 0, wrong: sink.verify.then(Corrupted::default) }
     }
 
     /// Takes `most` datagrams; of those that were put together one read more than it has to, at most.
     fn take(&mut self, socket: &OwnedFd, wait: Wait, most: usize) -> std::io::Result<Vec<Received>> {
-        let Some(buffer) = &mut self.merged else { return socket::receive_datagrams(socket, wait, most) };
-        // How many a read gives is known when it has: who wants few takes one at a time.
-        let reads = if most < BATCH { 1 } else { MERGED_BATCH };
-        let (taken, reads) = socket::receive_merged(socket, wait, &mut buffer[..reads * socket::MERGED])?;
+        let Some((whole, buffer)) = &mut self.whole else {
+            return socket::receive_datagrams(socket, wait, most);
+        };
+        let room = &mut buffer[..whole.reads_for(most) * whole.size];
+        let (flow, wrong) = (self.flow, &mut self.wrong);
+        let (taken, reads) = socket::receive_whole(socket, wait, room, whole.size, |datagram, bytes| {
+            let number = read_header(datagram).filter(|&(of, ..)| of == flow).map(|(_, seq, _)| seq);
+            if let (Some(wrong), Some(seq)) = (&mut *wrong, number) {
+                wrong.look_at_datagram(seq, &bytes[HEADER_BYTES..]);
+            }
+        })?;
         self.reads += reads as u64;
         Ok(taken)
+    }
+
+    /// Datagrams that one visit gives where as many wait.
+    fn most(&self) -> usize {
+        self.whole.as_ref().filter(|(whole, _)| !whole.merged).map_or(BATCH, |(whole, _)| whole.reads)
     }
 }
 
@@ -90,7 +152,7 @@ impl Sink {
         let offset_ns = realtime_offset_ns();
         let (mut packets, mut bytes, mut classes) = (0_u64, 0_u64, BTreeMap::new());
         let (mut error, mut due_ns) = (None, 0);
-        let mut reader = Reader::new(self.gro);
+        let mut reader = Reader::new(self);
         while !self.switch.stopped()
             && self.slow.is_none_or(|slow| traffic::wait(stage.clock, due_ns, slow.end_ns))
         {
@@ -119,6 +181,8 @@ impl Sink {
             packets_received: Some(packets),
             bytes_received: Some(bytes),
             reads: self.gro.then_some(reader.reads),
+            corrupted_bytes: reader.wrong.map(|wrong| wrong.bytes),
+            first_corrupted: reader.wrong.and_then(|wrong| wrong.first),
             classes,
             error: error.filter(|_| !self.switch.stopped()),
             ..FlowEnd::default()
@@ -133,7 +197,7 @@ impl Sink {
         }
         let mut taken = Vec::new();
         loop {
-            let count = BATCH.min(slow.most - taken.len());
+            let count = reader.most().min(slow.most - taken.len());
             let some = reader.take(&self.socket, Wait::None, count)?;
             // Of reads that may give many, only none at all says that nothing is left.
             let expected = if self.gro { 1 } else { count };

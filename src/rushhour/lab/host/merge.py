@@ -32,6 +32,7 @@ _OF_SENDER = (
     "zerocopy_refused", "sends_refused",
 )  # fmt: skip
 _OF_RECEIVER = ("receiver_done_ns", "bytes_received", "packets_received")
+_WHERE_ASKED = ("reads", "corrupted_bytes", "first_corrupted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +189,10 @@ def _flow(planned: PlanFlow, halves: Mapping[str, Half]) -> dict[str, object]:
         for key in keys:
             found = ((half, getattr(entry, key)) for half, entry in first)
             merged[key] = next((_told(half, key, value) for half, value in found if value is not None), None)
-    reads = [entry.reads for _, entry in known if entry.reads is not None]
-    if reads:
-        merged["reads"] = reads[-1]
+    for key in _WHERE_ASKED:
+        told = [getattr(entry, key) for _, entry in known if getattr(entry, key) is not None]
+        if told:
+            merged[key] = told[-1]
     classes = next((dict(entry.classes) for _, entry in known[::-1] if entry.classes), None)
     if classes is not None:
         merged["classes"] = classes

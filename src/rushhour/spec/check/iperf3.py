@@ -39,6 +39,7 @@ def check_iperf3(scenario: Scenario, flow: Flow, here: Path) -> Iterator[Problem
         "user_timeout",
         "fastopen",
         "zerocopy",
+        "verify",
         "open",
         "close",
         "receiver_leaves",
