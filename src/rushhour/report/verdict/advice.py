@@ -125,7 +125,8 @@ def stopping(cell: ComparedCell, document: VerdictFile) -> Step | None:
 def _blame(cell: ComparedCell, document: VerdictFile) -> Iterator[Step]:
     revisions = [_revision(side.kernel) for side in document.sides]
     worse = [metric for metric in cell.metrics if metric.verdict == "worse"]
-    if cell.verdict != "worse" or not all(revisions) or revisions[0] == revisions[1]:
+    found = document.commit or not all(revisions) or revisions[0] == revisions[1]
+    if cell.verdict != "worse" or found:
         return
     name, *which = _what(cell)
     words = ["bisect", "--tree", "LINUX", "--good", revisions[0], "--bad", revisions[1], name]
@@ -155,7 +156,8 @@ def _is_kernel(side: ComparedSide) -> bool:
 
 def _what(cell: ComparedCell) -> list[str]:
     """Words that name the cell alone: its scenario, whether of a quick look, its factors."""
-    return [_scenario(cell), *_quick(cell), *set_words(cell.factors)]
+    sets = [word for one in cell.sets for word in ("--set", one)]
+    return [_scenario(cell), *_quick(cell), *sets, *set_words(cell.factors)]
 
 
 def _quick(cell: ComparedCell) -> list[str]:
