@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 
     from rushhour.record.manifest import Kernel
     from rushhour.record.verdict_file import ComparedCell, ComparedSide, VerdictFile
+
+# Of `6.12.0-rc1-amd64` and `6.12.0` the tags have no `.0`.
+_RELEASE = re.compile(r"(\d+\.\d+(?:\.[1-9]\d*)?)(?:\.0)?(-rc\d+)?")
 
 
 @dataclass(frozen=True)
@@ -123,13 +128,12 @@ def stopping(cell: ComparedCell, document: VerdictFile) -> Step | None:
 
 
 def _blame(cell: ComparedCell, document: VerdictFile) -> Iterator[Step]:
-    revisions = [_revision(side.kernel) for side in document.sides]
+    ends = _ends(document)
     worse = [metric for metric in cell.metrics if metric.verdict == "worse"]
-    found = document.commit or not all(revisions) or revisions[0] == revisions[1]
-    if cell.verdict != "worse" or found:
+    if cell.verdict != "worse" or not ends:
         return
     name, *which = _what(cell)
-    words = ["bisect", "--tree", "LINUX", "--good", revisions[0], "--bad", revisions[1], name]
+    words = ["bisect", "--tree", "LINUX", *ends, name]
     words.append(worse[0].metric if worse else "-")
     scope = worse[0].scope if worse else ""
     words += ["--flow", scope.partition(":")[2]] if scope.startswith("flow:") else []
@@ -144,10 +148,31 @@ def _more(cell: ComparedCell, document: VerdictFile) -> Iterator[Step]:
         yield Step("Decide it with more seeds", command(words))
 
 
+def _ends(document: VerdictFile) -> list[str]:
+    """Between which revisions a bisection would look; nothing where none has anything to find."""
+    base, candidate = (_revision(side.kernel) for side in document.sides)
+    if document.commit or not (base and candidate) or base == candidate:
+        return []
+    if any(side.kernel.source.commit for side in document.sides):
+        return ["--good", base, "--bad", candidate]
+    older, newer = sorted((base, candidate), key=_numbers)
+    # Releases of two series have the beginning of the older one in common.
+    if _numbers(older)[:2] != _numbers(newer)[:2]:
+        older = ".".join(older.split(".")[:2])
+    return ["--good", older, "--bad", newer, *(["--improved"] if newer == base else [])]
+
+
 def _revision(kernel: Kernel) -> str:
     """The commit a kernel was built from, or the tag that its release has upstream."""
-    release = kernel.release.partition("-")[0]
-    return kernel.source.commit or (f"v{release}" if release else "")
+    release = _RELEASE.match(kernel.release)
+    return kernel.source.commit or (f"v{release[1]}{release[2] or ''}" if release else "")
+
+
+def _numbers(tag: str) -> list[float]:
+    """A tag's numbers, in the order in which releases come: `-rc2`, none, `.3`."""
+    release, _, candidate = tag.removeprefix("v").partition("-rc")
+    numbers = [*map(int, release.split(".")), 0][:3]
+    return [*numbers, int(candidate) if candidate else math.inf]
 
 
 def _is_kernel(side: ComparedSide) -> bool:
