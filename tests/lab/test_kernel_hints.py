@@ -29,6 +29,7 @@ def _nothing_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("größer", ["debian:6.12"]),
         ("-x", ["debian:6.12"]),
         ("debian:6.1", ["debian:6.1"]),
+        ("debian-6.1", ["debian:6.1"]),
         ("my linux", ["my linux"]),
         ("my linux@v6.12", ["my linux@v6.12"]),
     ],

@@ -420,3 +420,16 @@ def test_a_bisection_is_advised_between_a_release_and_one_that_comes_of_it(
     assert [command.partition("LINUX ")[2].startswith(ends or "-") for command in advised] == (
         [True] if ends else []
     )
+
+
+@pytest.mark.parametrize(
+    ("word", "shown"),
+    [
+        ("candidate/runs/0", "out/date/candidate/runs/0"),
+        ("../records/0", "out/records/0"),
+        ("../../../elsewhere/runs/0", str(Path("../elsewhere/runs/0").absolute().resolve())),
+    ],
+)
+def test_a_path_from_the_reports_folder_is_short_or_whole(word: str, shown: str) -> None:
+    step = Step("", shlex.join(["rushhour", "debug", word]), frozenset({word}))
+    assert step.outside(Path("out/date")) == shlex.join(["rushhour", "debug", shown])

@@ -238,6 +238,8 @@ def _to_build(name: str) -> str:
     """The command that may give what a word, which names no kernel, was meant to be."""
     if name.startswith("debian:") or os.path.isdir(name.partition("@")[0]):  # noqa: PTH112 - any word at all
         return building(name)
+    if series := re.fullmatch(r"debian-(\d+\.\d+)", name):
+        return building(f"debian:{series[1]}")
     if not can_name(name):
         return building("debian:6.12")
     return building(_source_for(name), "--name", name)

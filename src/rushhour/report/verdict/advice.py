@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import shlex
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rushhour.record.asked import command
@@ -16,7 +18,6 @@ from rushhour.verdict.rule import MAX_SEEDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from rushhour.record.manifest import Kernel
     from rushhour.record.verdict_file import ComparedCell, ComparedSide, VerdictFile
@@ -42,7 +43,13 @@ class Step:
     def outside(self, folder: Path) -> str:
         """The command where the report's folder has this path."""
         words = shlex.split(self.command)
-        return shlex.join([str(folder / word) if word in self.places else word for word in words])
+        return shlex.join([_below(folder, word) if word in self.places else word for word in words])
+
+
+def _below(folder: Path, word: str) -> str:
+    """A path from the folder; a whole one where it leads far away from it, as to a baseline."""
+    short = os.path.normpath(folder / word)
+    return os.path.normpath(Path(short).absolute()) if short.startswith("..") else short
 
 
 def advice(document: VerdictFile) -> list[Step]:
