@@ -1,4 +1,4 @@
-"""Standard streams that the starter closed, or that take nothing."""
+"""What the starter does to a command: streams that are closed or take nothing, an end before the begin."""
 
 import subprocess
 import sys
@@ -48,3 +48,22 @@ def test_output_that_takes_nothing_is_told_with_what_helps(words: str, tmp_path:
         "error: cannot write: No space left on device",
         "  make room, or name another folder with --out; or let standard output lead elsewhere",
     ]
+
+
+EARLY = """
+import sys
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "rushhour.cli":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupting())
+from rushhour.__main__ import main
+main()
+"""
+
+
+def test_control_c_before_the_command_line_is_loaded_is_an_interruption() -> None:
+    done = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")

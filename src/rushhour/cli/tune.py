@@ -79,7 +79,8 @@ def tune(
         with waiting(console(stderr=True)) as tell:
             plan, folder = tune(wanted, tell)
     except KeyboardInterrupt:
-        echo("interrupted; what --apply has done so far is put back by: --revert", err=True)
+        back = f"what was applied so far is put back by: rushhour tune {shlex.join([a, b])} --revert"
+        echo(f"interrupted; {back if do_apply or verify else 'nothing was changed'}", err=True)
         return INTERRUPTED
     _tell(plan, folder, wanted, persist=persist, as_json=as_json)
     return int(plan.verified is not None and plan.verified["verdict"] == "worse")
