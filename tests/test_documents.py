@@ -122,7 +122,7 @@ def test_the_examples_run_on_records(
     said = capsys.readouterr().out
     assert "0000 {'cc': 'cubic'} valid" in said
     assert "samples from tcp_probe in segments" in said
-    assert "there are no records here" in said
+    assert "there is no such folder" in said
 
 
 @pytest.mark.virtual

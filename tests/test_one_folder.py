@@ -5,9 +5,11 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import fakes
 import pytest
@@ -165,8 +167,58 @@ def test_what_a_killed_writer_leaves_goes_with_the_next(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "runs"):
         with rooms.room(folder):
             pass
-        assert not [path.name for path in folder.iterdir() if path.name.startswith(rooms.NEW + "~") is False
-                    and path.name.startswith(".")]  # fmt: skip
+        assert not [path.name for path in folder.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("prefix", [rooms.NEW, rooms.SANDBOX])
+def test_what_a_process_left_that_was_killed_before_it_locked_its_room_goes_too(
+    prefix: str, tmp_path: Path
+) -> None:
+    left = tmp_path / f"{prefix}~abcd1234"
+    left.mkdir()
+    kept = [tmp_path / name for name in (f"{prefix}~~bcd1234", "~abcd1234", f"x{prefix}~abcd1234")]
+    for other in kept:
+        other.mkdir()
+    with rooms.room(tmp_path):
+        assert not left.exists()
+    assert all(other.is_dir() for other in kept)
+
+
+@pytest.mark.parametrize("call", ["mkdtemp", "open"])
+def test_a_room_that_is_swept_before_it_is_locked_is_made_again(
+    call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = tempfile if call == "mkdtemp" else os
+    own: Any = getattr(module, call)
+    swept: list[Any] = []
+
+    def and_then_another_process_sweeps(*words: Any, **options: Any) -> Any:
+        made = own(*words, **options)
+        if not swept and list(tmp_path.glob("*~*")):
+            swept.append(made)
+            rooms.sweep(tmp_path)
+        return made
+
+    monkeypatch.setattr(module, call, and_then_another_process_sweeps)
+    with rooms.room(tmp_path) as room:
+        assert swept
+        assert [*tmp_path.iterdir()] == [room]
+
+
+MAKER = """
+import sys
+from pathlib import Path
+from rushhour.files import rooms
+for _ in range(300):
+    with rooms.room(Path(sys.argv[1])) as room:
+        (room / "file").write_text("x")
+"""
+
+
+def test_who_sweeps_takes_no_room_from_who_makes_one(tmp_path: Path) -> None:
+    makers = [subprocess.Popen([sys.executable, "-c", MAKER, str(tmp_path)]) for _ in range(4)]
+    assert [maker.wait(timeout=60) for maker in makers] == [0] * 4
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_a_killed_sweep_left_goes_though_every_run_is_known(lab: fakes.FakeLab, tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+_INTERRUPTED = 130
+
 
 def main() -> None:
     """Run the command line. Where its own packages are broken say so; `doctor` works even then."""
@@ -13,6 +15,8 @@ def main() -> None:
         if (error.name or "").startswith("rushhour"):
             raise
         sys.exit(_without(str(error)))
+    except KeyboardInterrupt:  # before the command line is there to say so
+        sys.exit(_INTERRUPTED)
     command()
 
 

@@ -1,6 +1,7 @@
 """Whole bisections: real histories, builds of a little tree, a laboratory that measures what a test says."""
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -83,6 +84,21 @@ def test_the_commit_is_found_and_described(linux: Linux, first: int) -> None:
     for step in equal:
         assert step["reason"].endswith(f", in one seed equal to the {step['decision']} end to the byte")
     assert json.loads(Path("out/verdict/verdict.json").read_text())["verdict"] == "worse"
+
+
+def test_the_page_names_each_side_once_and_advises_what_follows(linux: Linux) -> None:
+    found = linux.bisect(linux.lab(since(4)), sets=("cc=cubic", "duration=9s"))
+    names = [found["before"][:12], found["answer"]["hash"][:12]]
+    verdict = json.loads(Path("out/verdict/verdict.json").read_text())
+    assert verdict["commit"] == found["answer"]["hash"]
+    assert verdict["cells"][0]["divergence"] == found["divergence"]
+    page, summary = (Path("out/verdict", name).read_text() for name in ("report.html", "summary.md"))
+    for role, name in zip(("Base", "Candidate"), names, strict=True):
+        assert re.search(rf"<dt>{role}</dt>\s*<dd>Linux 6\.99\.0 at {name} ", page)
+    assert f"Linux 6.99.0 at {names[1]} against Linux 6.99.0 at {names[0]}" in summary
+    assert "rushhour bisect" not in summary, "the commit is found"
+    # Without what the bisection was asked with it would be another experiment.
+    assert "rushhour run fake.toml --set cc=cubic --set duration=9s --kernel bisect-" in summary
 
 
 def test_git_replays_the_log(linux: Linux, tmp_path: Path) -> None:

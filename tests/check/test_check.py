@@ -49,6 +49,11 @@ def test_what_is_not_committed_is_judged_against_head(tree: Path) -> None:
     (tree / "one.c").write_text(BODY.format(80))
     found = judged(tree)
     assert (found["verdict"], found["exit"]) == ("worse", 1)
+    whole = json.loads(Path(found["commits"][0]["report"]).with_name("verdict.json").read_text())
+    assert whole["commit"] == found["commits"][0]["commit"]
+    assert not [command for command in whole["next"] if " bisect " in command], (
+        "one change: nothing to bisect"
+    )
     one = found["commits"][0]
     assert one["change"][0]["functions"] == {"speed": None}
     assert one["change"][0]["lines"] == {"old": [3], "new": [3]}

@@ -123,3 +123,25 @@ def test_the_source_in_whose_tree_scripts_lie_is_built(tmp_path: Path) -> None:
     )  # fmt: skip
     assert result.return_value == 0, result.output
     assert ": it passed; " in result.output
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("exit 0", "it passes a script that no kernel can keep"),
+        ("exit 1", "but: packetdrill said nothing"),
+        ("cat proof.pkt; exit 1", "but: 0 close"),
+        ("echo proof.pkt:2: syntax error; exit 1", "but: syntax error"),
+        ("exec sleep 1000", "but: it was not done after 300 s"),
+    ],
+)
+def test_what_is_no_packetdrill_is_named(program: str, said: str, tmp_path: Path) -> None:
+    binary = tmp_path / "drill"
+    binary.write_text(f"#!/bin/sh\n{program}\n")
+    binary.chmod(0o755)
+    words = [str(HERE / "two/equal.pkt"), "--kernel", "debian-6.12", "--ip", "ipv4", "--binary", str(binary)]
+    with pytest.raises(UsageError) as refused:
+        CliRunner().invoke(packetdrill, words, catch_exceptions=False, standalone_mode=False)
+    assert refused.value.where == str(binary)
+    assert refused.value.message.startswith("this program is no packetdrill: ")
+    assert said in refused.value.message

@@ -82,5 +82,6 @@ def test_the_version_that_a_script_says_is_the_only_one(version: str, variant: s
 def test_where_there_is_nothing_it_is_said(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no script"):
         scripts.find([tmp_path])
-    with pytest.raises(UsageError, match="no such file"):
+    (tmp_path / "gene").mkdir()
+    with pytest.raises(UsageError, match=r'no such file or folder\n.*did you mean ".*/gene"\?'):
         scripts.find([tmp_path / "gone"])

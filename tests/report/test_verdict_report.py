@@ -206,7 +206,9 @@ def test_commands_can_be_given(mixed: dict[str, Any]) -> None:
     whole = story(mixed)
     commands = [step.command for one in whole.cells for step in one.steps] + [s.command for s in whole.steps]
     assert any("--set cc=reno" in command and "--kernel debian-6.1 " in command for command in commands)
-    assert any(command.startswith("rushhour bisect --tree LINUX --good v6.1.192") for command in commands)
+    assert any(
+        command.startswith("rushhour bisect --tree LINUX --good v6.1 --bad v6.12.") for command in commands
+    )
     assert any(
         "compare debian-6.1 debian-6.12" in command and "--max-seeds 40" in command for command in commands
     )
@@ -390,3 +392,44 @@ def test_factors_are_named_by_their_last_part() -> None:
 def test_a_damaged_verdict_is_an_error_that_says_so(interval: object) -> None:
     with pytest.raises(ReportError, match="incomplete"):
         story(document([cell(0, metrics=[metric(interval=interval)])]))
+
+
+@pytest.mark.parametrize(
+    ("releases", "ends"),
+    [
+        (("6.1.192", "6.12.117"), "--good v6.1 --bad v6.12.117 "),
+        (("6.12.30", "6.12.117"), "--good v6.12.30 --bad v6.12.117 "),
+        (("6.12.117", "6.1.192"), "--good v6.1 --bad v6.12.117 --improved "),
+        (("6.9.3", "6.12.0-rc2-mine"), "--good v6.9 --bad v6.12-rc2 "),
+        (("6.9.0-rc1", "6.12.0"), "--good v6.9-rc1 --bad v6.12 "),
+        (("6.12.0-rc1", "6.12.0"), "--good v6.12-rc1 --bad v6.12 "),
+        (("6.12.0", "6.12.0-amd64"), None),
+        (("mine", "6.12.0"), None),
+        (("6.12.117", "6.12.117"), None),
+    ],
+)
+def test_a_bisection_is_advised_between_a_release_and_one_that_comes_of_it(
+    releases: tuple[str, str], ends: str | None
+) -> None:
+    whole = document([cell(1, "worse")])
+    for role, release in zip(("base", "candidate"), releases, strict=True):
+        whole[role] = copy.deepcopy(whole[role])
+        whole[role]["kernel"]["release"] = release
+        whole[role]["kernel"]["source"] = {"kind": "debian"}
+    advised = [step.command for one in story(whole).cells for step in one.steps if " bisect " in step.command]
+    assert [command.partition("LINUX ")[2].startswith(ends or "-") for command in advised] == (
+        [True] if ends else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "shown"),
+    [
+        ("candidate/runs/0", "out/date/candidate/runs/0"),
+        ("../records/0", "out/records/0"),
+        ("../../../elsewhere/runs/0", str(Path("../elsewhere/runs/0").absolute().resolve())),
+    ],
+)
+def test_a_path_from_the_reports_folder_is_short_or_whole(word: str, shown: str) -> None:
+    step = Step("", shlex.join(["rushhour", "debug", word]), frozenset({word}))
+    assert step.outside(Path("out/date")) == shlex.join(["rushhour", "debug", shown])

@@ -1,8 +1,11 @@
 """Loads and labs in a scenario: what is refused, and where."""
 
+import shlex
+
 import pytest
 from scenarios import faults
 
+from rushhour.errors import ScenarioError
 from rushhour.spec import parse_scenario
 
 PAIR = """\
@@ -44,6 +47,23 @@ def test_a_path_without_a_rate_is_for_real_time_only() -> None:
     assert parse_scenario(without).virtual is False
     found = faults(without.replace('labs = ["netns", "hosts"]\n', ""))
     assert "labs" in str(found["link.1"].hint)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PAIR.replace('labs = ["netns", "hosts"]\n', ""),
+        PAIR.replace('labs = ["netns", "hosts"]\n', "").partition("[[load]]")[0],
+    ],
+)
+def test_what_is_for_real_time_only_is_told_as_that_and_with_an_option_that_works(text: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        parse_scenario(text)
+    for fault in refused.value.faults:
+        assert "virtual time, in which the scenario may run" in fault.message
+        option = shlex.split(str(fault.hint).partition("for one command: ")[2])
+        assert option[0] == "--set"
+        assert parse_scenario(text, sets=option[1:]).virtual is False
 
 
 def test_a_scenario_without_loads_keeps_its_hash() -> None:

@@ -284,7 +284,7 @@ def test_a_missing_trace_and_a_wrong_line_are_said(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError) as refused:
         load_scenario(file)
     (fault,) = refused.value.faults
-    assert (fault.line, fault.hint) == (12, 'did you mean "ltf.csv"? allowed: ltf.csv')
+    assert (fault.line, fault.hint) == (12, 'did you mean "ltf.csv"? there is: ltf.csv')
     file.write_text(TRACED.replace("lte", "ltf"))
     with pytest.raises(ScenarioError, match='line 3: "oops" is not a number'):
         load_scenario(file)

@@ -71,6 +71,35 @@ def _faults(text: str) -> dict[str, str]:
     return {fault.key: fault.message for fault in caught.value.faults}
 
 
+@pytest.mark.parametrize(
+    ("word", "said", "hint"),
+    [
+        ("srever.sh", "", 'did you mean "server.sh"? there is: notes.txt, server.sh, bin/run.py'),
+        ("run.py", "", 'did you mean "bin/run.py"? there is: '),
+        ("other/server.sh", "", 'did you mean "server.sh"? '),
+        ("bin", ": it is a folder", 'what is in it: "bin/**"'),
+        ("data/*.csv", "", "there is: notes.txt, server.sh, bin/run.py"),
+        ("paeg.toml", "", 'did you mean "page.toml"? '),
+    ],
+)
+def test_a_missing_file_is_told_with_its_place_and_what_may_be_meant(
+    word: str, said: str, hint: str, tmp_path: Path
+) -> None:
+    (tmp_path / "bin").mkdir()
+    for name in ("server.sh", "notes.txt", ".hidden", "bin/run.py"):
+        (tmp_path / name).write_text("x")
+    file = tmp_path / "page.toml"
+    file.write_text(program(f'node = "s1"\ncommand = "sh"\nfiles = "{word}"'))
+    with pytest.raises(ScenarioError) as refused:
+        load_scenario(file)
+    (fault,) = refused.value.faults
+    assert fault.message == f'there is no file "{word}" beside the scenario, in {tmp_path}{said}'
+    assert (fault.hint or "").startswith(hint)
+    file.write_text(program(f'node = "s1"\ncommand = "sh"\nfiles = "{"x" * 300}"'))
+    with pytest.raises(ScenarioError, match="there is no file"):
+        load_scenario(file)
+
+
 def test_files_become_part_of_the_scenario(tmp_path: Path) -> None:
     (tmp_path / "site/deep").mkdir(parents=True)
     (tmp_path / "site/a.html").write_text("a")

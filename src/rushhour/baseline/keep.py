@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,11 +51,12 @@ def save(
         RecordError: a record cannot be read, or the baseline cannot be written.
     """
     target = _folder(name)
+    promote = f"rushhour baseline promote {shlex.quote(str(name))} RECORDS --reason …"
     if target is not None:
         if target.exists():
             raise UsageError(
                 f"{target} exists; a baseline is never overwritten",
-                hint=f"to put another in its place: rushhour baseline promote {name} RECORDS --reason …",
+                hint=f"to put another in its place: {promote}",
             )
         material = _material(records, kernel)
         with _writing(target):
@@ -65,7 +67,7 @@ def save(
         if (shelf.place(name) / "name.json").is_file():
             raise UsageError(
                 f"there is a baseline {name!r} already",
-                hint=f"to make these its new version: rushhour baseline promote {name} RECORDS --reason …",
+                hint=f"to make these its new version: {promote}",
             )
         number = _next(shelf.place(name))
         made = _write(shelf.place(name) / str(number), material, name, number, reason, slim=slim)

@@ -34,7 +34,7 @@ def conclude(history: History, bench: Bench, last: Ahead, ends: Ends, state: Sta
     answer = candidates[0]
     before = _parent(bench, answer, state)
     found |= {"state": "found", "answer": answer.document(), "before": before, "exit": 0}
-    found |= _verdict(bench, before, answer.hash, ends, state)
+    found |= _verdict(bench, before, answer, ends, state)
     bench.clear({before, answer.hash})
     return found
 
@@ -46,30 +46,34 @@ def _parent(bench: Bench, answer: Commit, state: State) -> str:
     return next((one for one in parents if bench.build(one) is not None), state.question.good)
 
 
-def _verdict(bench: Bench, before: str, after: str, ends: Ends, state: State) -> dict[str, object]:
+def _verdict(bench: Bench, before: str, answer: Commit, ends: Ends, state: State) -> dict[str, object]:
     """The cell before and after the commit: its verdict, and the first divergence."""
+    after, parents = answer.hash, answer.parents
     count = len(ends.between.good.trials)
     for commit in (before, after):
         bench.build(commit)
         bench.run(commit, [ends.cell], count)
-    base, candidate = (_side(bench, commit, ends) for commit in (before, after))
+    base, candidate = (_side(bench, commit, ends, state) for commit in (before, after))
     try:
         verdict = judge(base, candidate)
         for seed in (seed for cell in slim(verdict) if (seed := differing(cell)) is not None):
             for commit in (before, after):
                 bench.make_whole(commit, ends.cell, seed)
-        document = output.write(divergences(verdict), state.folder / VERDICT)
+        parted = divergences(verdict, (before[:12], after[:12]))
+        # Held against another than its parent, more than one commit lies between both.
+        alone = after if before in parents else ""
+        document = output.write(replace(parted, commit=alone), state.folder / VERDICT)
     except RushHourError as error:
         return {"verdict": None, "doubt": error.message}
-    found = {name: document["cells"][0][name] for name in ("verdict", "reason")}
-    # The report is about a base and a candidate, the answer about two commits.
-    told = divergences(verdict, (before[:12], after[:12])).cells[0].divergence
-    return found | {"divergence": told}
+    found: dict[str, object] = document["cells"][0]
+    return {name: found[name] for name in ("verdict", "reason", "divergence")}
 
 
-def _side(bench: Bench, commit: str, ends: Ends) -> Side:
+def _side(bench: Bench, commit: str, ends: Ends, state: State) -> Side:
     """The cell alone, judged by the metric that was asked for and by all that the scenario is judged by."""
     asked = bench.side(commit, ends.cell)
     own = bench.resolved(ends.cell)
     cell = replace(asked, resolved={**own, "judge": [*asked.resolved["judge"], *own["judge"]]})
-    return Side(bench.built[commit].name, "kernel", {cell.key: cell}, str(bench.place(commit, ends.cell)))
+    side = Side(bench.built[commit].name, "kernel", {cell.key: cell}, str(bench.place(commit, ends.cell)))
+    side.sets[cell.scenario] = state.question.sets
+    return side

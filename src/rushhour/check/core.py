@@ -182,6 +182,8 @@ class _Going:
     # Cells in which the last kernel with sanitizers complained.
     failing: frozenset[Key] = frozenset()
     subject: str = ""
+    # The one that is judged, if nothing else lies between it and what it is held against.
+    commit: str = ""
 
     def __post_init__(self) -> None:
         self.built = Built(self.where.place, self.tell)
@@ -202,6 +204,7 @@ class _Going:
         change = between(self.where.place, before, after)
         reached = self._reach(change)
         self.subject = steps.subject(self.where.place, after)
+        self.commit = after if before == parent else ""
         found: dict[str, Any] = {
             "commit": after, "subject": self.subject,
             "change": telling.differing(change, reached),
@@ -282,7 +285,9 @@ class _Going:
         if reached.idle and not self._may_leave_out(change.base):
             reached = replace(reached, idle=frozenset())
         own = cache(lambda: names.functions(candidate))
-        found = self._compared(base, candidate, reached, calls=calls(change, reached, own))
+        found = self._compared(
+            base, candidate, reached, calls=calls(change, reached, own), commit=self.commit
+        )
         if found["verdict"] == "broken":
             return found
         if self.scripts and (found["exit"] != 1 or self.options.all):
@@ -333,6 +338,7 @@ class _Going:
         watched: bool = False,
         into: str = "",
         calls: output.Calls | None = None,
+        commit: str = "",
     ) -> dict[str, Any]:
         self.tell("")
         folder = self._into(into or candidate.name)
@@ -343,7 +349,7 @@ class _Going:
             first=reached.first, without=reached.idle, out=folder, jobs=self.options.jobs,
             watch=self.watch, lab=self.lab, executor=self.executor,
         )  # fmt: skip
-        document = output.write(made, folder, calls)
+        document = output.write(replace(made, commit=commit), folder, calls)
         worst = telling.worst(document)
         if why := telling.start(made):
             self.built.dead.add(candidate.folder.name)

@@ -185,8 +185,24 @@ def _shown(fault: UnicodeError) -> tuple[str | bytes, int]:
     return b"".join(escaped), fault.end
 
 
+def _heed_closed_streams() -> None:
+    """Let a standard stream that the starter closed (`>&-`) be one that holds nothing.
+
+    Else the next file that is opened would take its number, and what is printed would go into that.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+            os.set_inheritable(number, True)  # noqa: FBT003
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False))  # noqa: SIM115
+
+
 def main() -> None:
     """Run the command line; the only place where errors become words and exit codes."""
+    _heed_closed_streams()
     if (line := os.environ.get("_RUSHHOUR_COMPLETE")) is not None:  # noqa: TID251 - a shell asks
         from rushhour.cli.complete import answer
 
@@ -252,8 +268,10 @@ def _of_the_disk(error: OSError) -> RushHourError | None:
     """What the user's own folders refuse; None for what is a fault of the program."""
     if error.errno not in _ADVICE:
         return None
-    where = str(error.filename) if error.filename else None
-    return RushHourError(f"cannot write: {error.strerror}", where=where, hint=_ADVICE[error.errno])
+    where, hint = str(error.filename) if error.filename else None, _ADVICE[error.errno]
+    if where is None:  # of a file that is open already, as standard output
+        hint += "; or let standard output lead elsewhere"
+    return RushHourError(f"cannot write: {error.strerror}", where=where, hint=hint)
 
 
 def tell(error: RushHourError) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -173,7 +174,7 @@ def _tell(one: Baseline, *, as_json: bool) -> None:
         click.echo(f"{heading:<9} {text if heading == 'baseline' else harmless(text)}")
     for entry in promotions:
         echo(f"  {entry.time}  version {entry.version} became the current one  {entry.reason}".rstrip())
-    echo(f"to judge by it: rushhour compare {_word(one)} KERNEL", err=True)
+    echo(f"to judge by it: rushhour compare {shlex.quote(_word(one))} KERNEL", err=True)
 
 
 def _word(one: Baseline) -> str:

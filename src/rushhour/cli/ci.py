@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -91,7 +92,7 @@ def ci(
         echo(f"No wheel yet: put Rush Hour's into {wheels}, or name what pip installs: --install", err=True)
     place = out / ("beaker" if system == "beaker" else ".") / baseline
     if "/" in baseline and not place.exists():
-        echo(f"No baseline yet: rushhour baseline save {place} RESULTS --slim", err=True)
+        echo(f"No baseline yet: rushhour baseline save {shlex.quote(str(place))} RESULTS --slim", err=True)
 
 
 def _place(tree: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -144,7 +145,7 @@ def wheels(folder: Path, python: str | None) -> None:
     need("fleet", "rushhour fleet")
     echo(
         f"{folder}: {plural(wheel.fetch(folder, python), 'wheel')}; "
-        f"use it with `rushhour fleet up --wheels {folder}`"
+        f"use it with `rushhour fleet up --wheels {shlex.quote(str(folder))}`"
     )
 
 

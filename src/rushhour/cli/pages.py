@@ -26,7 +26,8 @@ def unknown(ctx: click.Context, word: str, known: Sequence[str]) -> NoReturn:
         guess = " or ".join(f"'{name}'" for name in near)
         ctx.fail(f"There is no command '{word}'. Did you mean {guess}?")
     if _is_scenario(word):
-        ctx.fail(f"There is no command '{word}'. To run a scenario: {ctx.command_path} run {word}")
+        run = f"{ctx.command_path} run {shlex.quote(word)}"
+        ctx.fail(f"There is no command '{word}'. To run a scenario: {run}")
     ctx.fail(f"There is no command '{word}'. '{ctx.command_path} help' shows all.")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,7 +66,9 @@ def tune(
     ends = Asked(a, b, ssh_config=ssh_config, sudo=sudo, address_a=address_a, address_b=address_b, out=out)
     if do_revert:
         if do_apply or verify or persist:
-            raise UsageError("--revert takes no other option", hint=f"rushhour tune {a} {b} --revert")
+            raise UsageError(
+                "--revert takes no other option", hint=f"rushhour tune {shlex.join([a, b])} --revert"
+            )
         return _revert(ends, as_json=as_json)
     found = find_profile(profile) if profile is not None else None
     if found is not None and (rtt or rate or memory):
@@ -76,7 +79,8 @@ def tune(
         with waiting(console(stderr=True)) as tell:
             plan, folder = tune(wanted, tell)
     except KeyboardInterrupt:
-        echo("interrupted; what --apply has done so far is put back by: --revert", err=True)
+        back = f"what was applied so far is put back by: rushhour tune {shlex.join([a, b])} --revert"
+        echo(f"interrupted; {back if do_apply or verify else 'nothing was changed'}", err=True)
         return INTERRUPTED
     _tell(plan, folder, wanted, persist=persist, as_json=as_json)
     return int(plan.verified is not None and plan.verified["verdict"] == "worse")
@@ -142,7 +146,7 @@ def _tell(plan: Plan, folder: Path, wanted: Wanted, *, persist: bool, as_json: b
 
 def _next(plan: Plan, wanted: Wanted) -> str:
     """What one may do now; empty where there is nothing to apply, or nothing came of it."""
-    ends = f"{wanted.ends.a} {wanted.ends.b}"
+    ends = shlex.join([wanted.ends.a, wanted.ends.b])
     if wanted.apply:
         made = any(done["changed"] for done in (plan.applied or {}).values())
         return f"to put it back: rushhour tune {ends} --revert" if made else ""

@@ -157,12 +157,11 @@ def _kernel(one: Again, tell: Tell, *, build: bool) -> Kernel:
         )
     trained = bool(one.kernel.trained) if mine is None else "trained" in mine.identity
     if not build:
-        option = " --train" if trained else ""
+        build_it = kernels.building(source, "--with", SYMBOLS, *(["--train"] if trained else []))
         lacks = "is no longer here" if mine is None else "has no symbols for a debugger yet"
         raise KernelError(
             f"{name} {lacks}",
-            hint=f"compile them, once, in minutes: rushhour kernel build {source} --with symbols{option}\n"
-            "or add --build to this command",
+            hint=f"compile them, once, in minutes: {build_it}\nor add --build to this command",
         )
     words = source.split(" --with ")
     made = kernels.build(

@@ -32,7 +32,8 @@ _PREFIXES = (NEW, SANDBOX)
 _UNLOCKED = "~"
 # What tempfile puts behind a prefix.
 _RANDOM = "[a-z0-9_]{8}"
-_NAME = re.compile(f"({'|'.join(map(re.escape, _PREFIXES))}){_RANDOM}")
+# The first name, too: who was killed between two calls left a room that has no other.
+_NAME = re.compile(f"({'|'.join(map(re.escape, _PREFIXES))}){_UNLOCKED}?{_RANDOM}")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 # File systems that lock nothing, or no folders (NFS).
 _NO_LOCKS = (errno.EBADF, errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)
@@ -54,13 +55,22 @@ def make(parent: Path, prefix: str = NEW) -> tuple[Path, int]:
         _due[parent] -= 1
     else:
         sweep(parent)
-    # Locked under another name first: a room that is not locked looks abandoned.
-    new = Path(tempfile.mkdtemp(prefix=f"{prefix}{_UNLOCKED}", dir=parent))
-    lock = os.open(new, _FOLDER)
-    _lock(lock)
-    room = new.with_name(new.name.replace(_UNLOCKED, ""))
-    new.rename(room)
-    return room, lock
+    while True:
+        # Locked under another name first: a room that is not locked looks abandoned, and may be swept.
+        new = Path(tempfile.mkdtemp(prefix=f"{prefix}{_UNLOCKED}", dir=parent))
+        room = new.with_name(new.name.replace(_UNLOCKED, ""))
+        lock = None
+        try:
+            lock = os.open(new, _FOLDER)
+            _lock(lock)
+            new.rename(room)
+        except OSError as error:
+            if lock is not None:
+                os.close(lock)
+            if error.errno != errno.ENOENT:
+                raise
+        else:
+            return room, lock
 
 
 def unused(folder: Path, used: Callable[[Path], bool] = Path.exists) -> Path:

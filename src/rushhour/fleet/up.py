@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import shlex
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -374,7 +375,7 @@ def _hosts(inventory: Inventory, tell: Callable[[str], None]) -> dict[str, Host]
 def _require_wheels(folder: Path | None) -> None:
     """Refuse a folder without wheels, whether they are going to be needed or not."""
     if folder is not None and not [*folder.glob("*.whl")]:
-        hint = f"to download what hosts need: rushhour fleet wheels {folder}"
+        hint = f"to download what hosts need: rushhour fleet wheels {shlex.quote(str(folder))}"
         raise UsageError("there are no wheels in it", where=str(folder), hint=hint)
 
 

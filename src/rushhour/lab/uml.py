@@ -18,7 +18,7 @@ from rushhour.lab import agent, loading, programs, root, splats, tools
 from rushhour.lab.base import CancelledError, Job, sha256
 from rushhour.lab.confine import Ending, Guest, Guests, Limits, Sandbox, told_limits
 from rushhour.lab.ending import result_of, spinning
-from rushhour.lab.kernel import Kernel, elsewhere
+from rushhour.lab.kernel import Kernel, building, elsewhere
 from rushhour.lab.manifest import Facts, host, seal_run
 from rushhour.lab.terminal import NOTE
 from rushhour.plan.programs import ROOT
@@ -259,11 +259,11 @@ def built(tested: Tested) -> Kernel:
             f"{tested.name} is not a virtual kernel", hint="to build one: rushhour kernel build SOURCE"
         )
     if "host_sha256" not in tested.identity:
-        source = tested.origin().get("source", "SOURCE")
+        again = building(str(tested.origin().get("source", "SOURCE")), "--name", tested.name)
         raise LabError(
             "this kernel was built by an older Rush Hour, and does not run on every machine",
             where=tested.name,
-            hint=f"rushhour kernel build {source} --name {tested.name}  (it only has to be linked again)",
+            hint=f"{again}  (it only has to be linked again)",
         )
     return tested
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rushhour.errors import AgentError, LabError
+from rushhour.errors import AgentError, LabError, UsageError
 from rushhour.lab import userland
 from rushhour.lab.commands import Commands, Order
 from rushhour.packetdrill.outcome import Outcome, judge
@@ -35,6 +35,10 @@ LIMIT_S = 300.0
 # What bash reads before a script.
 _QUICK = Path(__file__).with_name("quick.bash")
 _QUICK_PLACE = "usr/lib/rushhour/quick.bash"
+# What is run before all scripts, and what it fails at.
+_PROOF = Path(__file__).with_name("proof.pkt")
+_PROOF_PLACE = f"usr/lib/rushhour/{_PROOF.name}"
+_PROOF_LINE = 2
 ENVIRONMENT: Mapping[str, str] = {**userland.ENVIRONMENT, "BASH_ENV": f"/{_QUICK_PLACE}"}
 """In what packetdrill is started."""
 
@@ -67,16 +71,18 @@ def carry_out(
         tell: told of each outcome as it comes.
 
     Raises:
+        UsageError: the program is no packetdrill.
         LabError: nothing can be run here, or a program that scripts call is not installed.
     """
     binary = drill.program.path
     extra = {f"usr/bin/{NAME}": binary, **userland.loads(binary.resolve()), **tree.laid_out()}
-    extra[_QUICK_PLACE] = _QUICK
+    extra |= {_QUICK_PLACE: _QUICK, _PROOF_PLACE: _PROOF}
     world = userland.gather(NAME, PROGRAMS, extra, welcome=WELCOME, python=True)
     commands = Commands(kernel, world)
     wanted = planned(tree, drill.variants)
     outcomes: dict[tuple[Script, str], Outcome] = {}
     with tempfile.TemporaryDirectory(prefix="rushhour-packetdrill-") as folder:
+        _prove(commands, drill.program, Path(folder))
         pool = ThreadPoolExecutor(drill.jobs)
         try:
             begun = {pool.submit(_one, commands, drill, one, Path(folder)): one for one in wanted}
@@ -89,6 +95,36 @@ def carry_out(
             raise
         pool.shutdown()
     return [outcomes[one] for one in wanted]
+
+
+def _prove(commands: Commands, program: Program, folder: Path) -> None:
+    """See the program fail where a packetdrill has to: what passes anything would pass all scripts.
+
+    Only one that read the script and made its system call knows what that answered. Where the guest or the
+    program cannot begin at all, or lacks something, the scripts' own outcomes say so.
+
+    Raises:
+        UsageError: it is no packetdrill.
+    """
+    script = Script(_PROOF.name)
+    words = [f"/usr/bin/{NAME}", "--send_omit_free", *script.words("ipv4"), script.file]
+    order = Order(words, f"/{Path(_PROOF_PLACE).parent}", ENVIRONMENT, LIMIT_S)
+    try:
+        (ended,) = commands.carry_out([order], script.path, folder)
+    except LabError as fault:
+        if commands.cancelled or isinstance(fault, AgentError):
+            raise
+        return
+    came = judge(script, "ipv4", ended)
+    if came.kind in ("setting", "crash") or (came.kind == "call" and came.line == _PROOF_LINE):
+        return
+    passed = "it passes a script that no kernel can keep"
+    failed = f"it does not say at which line a wrong script fails, but: {came.reason}"
+    raise UsageError(
+        f"this program is no packetdrill: {passed if came.status == 'pass' else failed}",
+        where=str(program.path),
+        hint="name packetdrill's program with --binary, or a clone of its source with --source",
+    )
 
 
 def _as_they_come(begun: dict[Future[Outcome], tuple[Script, str]]) -> Iterator[Outcome]:

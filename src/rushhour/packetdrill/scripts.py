@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from rushhour.errors import UsageError
+from rushhour.spec.keys import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -158,7 +159,9 @@ def _below(path: Path) -> Iterator[Path]:
     elif path.is_file():
         yield _whole(path)
     else:
-        raise UsageError("there is no such file or folder", where=str(path))
+        beside = sorted(str(one) for one in path.parent.glob("*") if one.is_dir() or one.suffix == ".pkt")
+        hint = nearest(str(path), beside, "there is") if beside else None
+        raise UsageError("there is no such file or folder", where=str(path), hint=hint)
 
 
 def _whole(path: Path) -> Path:

@@ -51,7 +51,7 @@ class ResultSet:
         results = cls(Path(path))
         if not results.folders():
             raise RecordError(
-                "there are no records here",
+                "there are no records here" if os.path.lexists(path) else "there is no such folder",
                 where=str(path),
                 hint="give a folder that `rushhour run` wrote, or one run in it",
             )

@@ -149,6 +149,7 @@ class ComparedCell(Document):
     """One cell: its runs, what was judged of it, and the verdict.
 
     `calls` are functions that differ between both kernels: the cell calls one of them before both part.
+    `sets` are the `--set` words that its runs were asked with.
     """
 
     scenario: str
@@ -157,6 +158,7 @@ class ComparedCell(Document):
     factors: Mapping[str, object] = EMPTY
     label: str = ""
     quick: bool = False
+    sets: tuple[str, ...] = ()
     guards: str = ""
     verdict: str
     reason: str = ""
@@ -199,7 +201,11 @@ class ChangedKey(Document):
 
 
 class VerdictFile(Document):
-    """All that a comparison found. `variable` is what differs: a word, or a list of them."""
+    """All that a comparison found.
+
+    `variable` is what differs: a word, or a list of them. `commit` is the one commit in which two kernels of
+    a git tree differ, where that is known.
+    """
 
     format: str = ""
     rushhour: str = ""
@@ -207,6 +213,7 @@ class VerdictFile(Document):
     verdict: str
     exit: int = 0
     variable: object = None
+    commit: str = ""
     base: ComparedSide
     candidate: ComparedSide
     rule: RuleFile = RuleFile()

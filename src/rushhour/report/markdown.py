@@ -15,6 +15,7 @@ from rushhour.report.published import sheets
 from rushhour.report.tables import cells_table, flows_table
 from rushhour.report.warned import MOST_WARNINGS, warned
 from rushhour.report.why import unexplained
+from rushhour.spec.quick import QUICK_LOOK
 from rushhour.summary.comparison import compare
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def table(found: Table) -> Iterator[str]:
 
 def _missing(head: About) -> Iterator[str]:
     if head.quick:
-        yield "A quick look: shorter or with fewer cells than the experiment itself."
+        yield f"A quick look: {QUICK_LOOK}."
     for word, pairs in (("skipped", head.skipped), ("failed", head.failed)):
         yield from (f"* {word}, {said(cell)}: {said(reason)}" for cell, reason in pairs)
 

@@ -13,6 +13,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from rushhour.quantities.words import plural
+from rushhour.spec.quick import QUICK_LOOK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,6 +45,7 @@ def _environment() -> jinja2.Environment:
     )
     made.filters["prose"] = prose
     made.filters["plural"] = plural
+    made.globals["quick_look"] = QUICK_LOOK
     return made
 
 

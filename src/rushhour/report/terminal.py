@@ -24,6 +24,7 @@ from rushhour.report.published import REACH, sheets
 from rushhour.report.tables import cells_table, flows_table
 from rushhour.report.warned import warned
 from rushhour.report.why import unexplained
+from rushhour.spec.quick import QUICK_LOOK
 from rushhour.summary.comparison import compare
 from rushhour.summary.expectations import held_said
 
@@ -289,9 +290,7 @@ def _dot(line: Line) -> str:
 def _missing(head: About) -> Iterator[Text]:
     """What is not in the tables, and why."""
     if head.quick:
-        yield Text.assemble(
-            ("Quick look  ", "bold"), "shorter or with fewer cells; not the experiment itself."
-        )
+        yield Text.assemble(("Quick look  ", "bold"), f"{QUICK_LOOK}.")
     for word, style, pairs in (("Skipped", "yellow", head.skipped), ("Failed", "red", head.failed)):
         for cell, reason in pairs[:8]:
             yield Text.assemble((f"- {word}  ", f"bold {style}"), (cell, "bold"), f"  {reason}")

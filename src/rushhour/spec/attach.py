@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from rushhour.spec.beside import missing
 from rushhour.spec.check.problem import Problem
-from rushhour.spec.keys import nearest
 from rushhour.spec.model import flatten
 from rushhour.spec.sweep import TOGETHER
 from rushhour.spec.trace import LARGEST
@@ -66,12 +66,7 @@ def _read(name: str, folder: Path | None, path: KeyPath) -> str | Problem:
         # Faults quote their lines: a scenario of a stranger must not show what others keep.
         return _out(name, path)
     if file is None:
-        there = [item.name for item in sorted(folder.iterdir()) if item.suffix in _SUFFIXES]
-        return Problem(
-            path,
-            f'there is no file "{name}" beside the scenario',
-            nearest(name, there) if there else "put it there",
-        )
+        return missing(path, name, folder, lambda one: one.endswith(_SUFFIXES))
     return _text(file, name, path)
 
 

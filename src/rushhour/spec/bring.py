@@ -5,11 +5,12 @@ Takes a document and the folder its file lies in, gives the document with the te
 
 from __future__ import annotations
 
+import os
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from rushhour.spec.beside import missing
 from rushhour.spec.check.problem import Problem
-from rushhour.spec.keys import nearest
 from rushhour.spec.programs import LARGEST_FILES
 
 if TYPE_CHECKING:
@@ -105,9 +106,7 @@ def _read(word: str, folder: Path | None, path: KeyPath) -> dict[str, str] | Pro
         return Problem(path, f'there is no folder in which "{word}" could lie', "give its text in [file]")
     files = _matching(word, folder)
     if not files:
-        there = sorted(item.name for item in folder.iterdir() if item.is_file())
-        hint = nearest(word, there) if there else "put it there"
-        return Problem(path, f'there is no file "{word}" beside the scenario', hint)
+        return missing(path, word, folder)
     texts: dict[str, str] = {}
     for name, file in files.items():
         text = _text(name, file, folder, path)
@@ -123,7 +122,7 @@ def _matching(word: str, folder: Path) -> dict[str, Path]:
     pattern = f"{word}/*" if word.endswith("**") else word
     found: dict[str, Path] = {}
     for file in [folder / word] if _PATTERN.isdisjoint(word) else sorted(folder.glob(pattern)):
-        if file.is_file():
+        if os.path.isfile(file):  # noqa: PTH113 - without an error for names that no file can have
             found[file.relative_to(folder).as_posix()] = file
         if len(found) > _MOST:
             break

@@ -79,13 +79,13 @@ def fields(model: type[Model]) -> list[str]:
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
-def nearest(word: str, allowed: Iterable[str]) -> str:
-    """`did you mean "x"? ` where something is near, then the allowed words."""
+def nearest(word: str, allowed: Iterable[str], said: str = "allowed") -> str:
+    """`did you mean "x"? ` where something is near, then the allowed words, or what they are said to be."""
     words = [str(item) for item in allowed]
     near = get_close_matches(word, words, n=1, cutoff=0.6)
     guess = f'did you mean "{near[0]}"? ' if near else ""
     shown = ", ".join(words[:40]) + (", …" if len(words) > 40 else "")
-    return f"{guess}allowed: {shown}" if shown else f"{guess}there is none"
+    return f"{guess}{said}: {shown}" if shown else f"{guess}there is none"
 
 
 def copied(value: object) -> object:

@@ -60,7 +60,9 @@ def find_scenarios(word: str | Path) -> list[ScenarioFile]:
         beside = sorted(str(item) for item in path.parent.glob("*.toml"))
         odd = os.path.lexists(path)
         message = "is no regular file, or cannot be looked at" if odd else "there is no such file"
-        fault = Fault(name, None, "", message, None if odd or not beside else nearest(name, beside))
+        fault = Fault(
+            name, None, "", message, None if odd or not beside else nearest(name, beside, "there is")
+        )
         raise ScenarioError([fault]) from error
 
 

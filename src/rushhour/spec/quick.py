@@ -17,6 +17,8 @@ from rushhour.spec.sweep import SKIP, TOGETHER, Sweep
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+QUICK_LOOK = "shorter or with fewer cells than the experiment itself"
+"""What a quick look is, in every report of one."""
 VALUES = 3
 """Values of a factor that are left by rule: the first, the middle, the last."""
 LONGEST = Duration(10 * 10**9)

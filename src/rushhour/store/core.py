@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -288,7 +289,7 @@ def keep(folders: Iterable[Path], where: str, *, tags: Sequence[str] = ()) -> st
                 store.import_folder(folder, tags=tags)
     except RushHourError as error:
         place = f"{error.where}: " if error.where else ""
-        again = "; ".join(f"rushhour db import {folder}" for folder in folders[:3])
+        again = "; ".join(f"rushhour db import {shlex.quote(str(folder))}" for folder in folders[:3])
         hint = f" ({error.hint})" if error.hint and isinstance(error, StoreError) else ""
         return f"not stored: {place}{error.message}{hint}. The results are whole; to store them: {again}"
     return None

@@ -67,9 +67,9 @@ class CellVerdict:
         return next((one for one in tried if not one.ran and one.kind in KERNELS_FAULT), None)
 
     def document(
-        self, folder: Path | None = None, *, whole: bool = True, quick: bool = False
+        self, folder: Path | None = None, *, whole: bool = True, quick: bool = False, sets: Sequence[str] = ()
     ) -> ComparedCell:
-        """As it stands in a `verdict.json` that lies in `folder`; `quick`: of a quick look.
+        """As it stands in a `verdict.json` that lies in `folder`; `quick`: of a quick look, `sets`: asked so.
 
         Unless it is wanted whole, it has only the `TELLING` quantities that decided most.
         """
@@ -83,6 +83,7 @@ class CellVerdict:
             factors=dict(cell.factors),
             label=cell.label,
             quick=quick,
+            sets=list(sets),
             guards=cell.resolved.get("guards"),
             verdict=self.verdict,
             reason=self.reason,

@@ -49,7 +49,10 @@ class Missing:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A whole comparison: both sides, the rule, every cell."""
+    """A whole comparison: both sides, the rule, every cell.
+
+    `commit` is the one commit in which the sides' kernels differ, where that is known.
+    """
 
     base: Side
     candidate: Side
@@ -63,6 +66,7 @@ class Verdict:
     stopped: bool = False
     planned: int = 0
     folder: Path | None = None
+    commit: str = ""
     changed: Sequence[Change] = ()
     """Keys of the scenario that differ between runs of one kernel; no kernel is judged then."""
 
@@ -85,6 +89,9 @@ class Verdict:
     def _is_quick(self, scenario: str) -> bool:
         return self.candidate.quick.get(scenario, self.base.quick.get(scenario, False))
 
+    def _sets(self, scenario: str) -> Sequence[str]:
+        return self.candidate.sets.get(scenario) or self.base.sets.get(scenario, ())
+
     def document(self, folder: Path | None = None) -> VerdictFile:
         """The verdict as it is written (docs/verdict.md), the worst cells first.
 
@@ -100,6 +107,7 @@ class Verdict:
             verdict=self.verdict,
             exit=self.exit,
             variable=self.variables[0] if len(self.variables) == 1 else list(self.variables),
+            commit=self.commit,
             base=self.base.document(folder),
             candidate=self.candidate.document(folder),
             rule=self.rule.document(),
@@ -111,7 +119,12 @@ class Verdict:
             notes=list(self.notes),
             missing=[entry.document() for entry in self.missing],
             cells=[
-                cell.document(folder, whole=number < WHOLE, quick=self._is_quick(cell.cell.scenario))
+                cell.document(
+                    folder,
+                    whole=number < WHOLE,
+                    quick=self._is_quick(cell.cell.scenario),
+                    sets=self._sets(cell.cell.scenario),
+                )
                 for number, cell in enumerate(cells)
             ],
         )

@@ -40,7 +40,8 @@ def open_side(word: str | Path) -> Side | Kernel:
         return kernels.find(str(word))
     except KernelError as error:
         names = [*dict.fromkeys([*(kernel.name for kernel in kernels.installed()), *kept])]
-        hint = nearest(str(word), names) if names else "build one: rushhour kernel build debian:6.12"
+        build = f"build one: {kernels.building('debian:6.12')}"
+        hint = nearest(str(word), names, "there is") if names else build
         raise UsageError(
             f'"{word}" is neither a folder of results nor a baseline nor a built kernel', hint=hint
         ) from error

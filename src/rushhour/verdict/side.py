@@ -69,7 +69,8 @@ class Side:
     """One side: what it is called, where it comes from, and its cells in the order of their sweeps.
 
     `kind` is `records`, `baseline` or `kernel`; `records` the folder they are in; `scenarios` are in
-    canonical form, by name, and `quick` says which of them are quick looks. `given` are facts that are known
+    canonical form, by name, `quick` says which of them are quick looks, and `sets` with which `--set` words
+    they were asked for. `given` are facts that are known
     before anything has run.
     """
 
@@ -79,6 +80,7 @@ class Side:
     records: str | None = None
     scenarios: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     quick: dict[str, bool] = field(default_factory=dict)
+    sets: dict[str, Sequence[str]] = field(default_factory=dict)
     given: Mapping[str, Any] = field(default_factory=dict)
 
     def trials(self) -> Iterator[Trial]:
@@ -160,6 +162,7 @@ def read_set(side: Side, results: ResultSet) -> None:
     name, resolved = about.scenario.name, about.scenario.resolved
     if resolved:
         side.scenarios[name], side.quick[name] = resolved, about.quick
+        side.sets[name] = about.asked.sets
     sweep = known_sweep(resolved.sweep)
     shared = Shared()
     for record in results:

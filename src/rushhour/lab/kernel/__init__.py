@@ -10,7 +10,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from rushhour.lab.kernel.step import Step
-from rushhour.lab.kernel.store import Kernel, clear, default, elsewhere, find, installed, remove, trees
+from rushhour.lab.kernel.store import (
+    Kernel,
+    building,
+    clear,
+    default,
+    elsewhere,
+    find,
+    installed,
+    remove,
+    trees,
+)
 
 if TYPE_CHECKING:
     from rushhour.lab.kernel.as_repository import repository
@@ -20,6 +30,7 @@ __all__ = [
     "Kernel",
     "Step",
     "build",
+    "building",
     "clear",
     "default",
     "elsewhere",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import shutil
 import time
 from contextlib import ExitStack, contextmanager
@@ -81,7 +80,7 @@ def build(
             file registers nothing, or a patch does not fit.
     """
     asked = _Asked(source, name, progress or (lambda _: None), aside, from_nothing, train)
-    if name and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", name):
+    if name and not store.can_name(name):
         raise KernelError(f"{name!r} cannot name a kernel", hint="letters, digits and . _ + - only")
     beside = given.read(files, patches)
     if beside and beside.sanitizers:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -199,7 +200,7 @@ def _read(path: Path, spec: str) -> tuple[str, list[File]]:
     if not path.exists():
         raise KernelError("no such file", where=spec, hint=_EXAMPLE)
     if path.suffix in _PATCHES:
-        raise KernelError("this is a patch", where=spec, hint=f"give it with --patch {spec}")
+        raise KernelError("this is a patch", where=spec, hint=f"give it with --patch {shlex.quote(spec)}")
     if not _FILE.fullmatch(path.name):
         raise KernelError("not a file of C that the kernel's build can take", where=spec, hint=_EXAMPLE)
     return path.name, [File(path, path.name, _bytes(path))]

@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
 from contextlib import contextmanager
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rushhour.lab.kernel.wheels import Package
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
 
 @dataclass(frozen=True)
@@ -210,9 +213,36 @@ def find(name: str) -> Kernel:
         if name in kernel.sources():
             return kernel
     there = ", ".join(dict.fromkeys(kernel.name for kernel in kernels)) or "none"
-    build = f"rushhour kernel build {_source_for(name)}"
-    build += "" if name.startswith("debian:") else f" --name {name}"
-    raise KernelError(f"there is no kernel {name!r}; there is: {there}", hint=f"to build one: {build}")
+    raise KernelError(
+        f"there is no kernel {name!r}; there is: {there}", hint=f"to build one: {_to_build(name)}"
+    )
+
+
+def can_name(word: str) -> bool:
+    """Whether a kernel may be called so."""
+    return _NAME.fullmatch(word) is not None
+
+
+def building(source: str, *more: str) -> str:
+    """The command that builds a source, as a shell takes it.
+
+    Args:
+        source: what it is built from, with its own `--with` and `--patch`.
+        more: further words.
+    """
+    words = [*re.split(r" (--with|--patch) ", source), *more]
+    return " ".join(["rushhour kernel build", *map(shlex.quote, words)])
+
+
+def _to_build(name: str) -> str:
+    """The command that may give what a word, which names no kernel, was meant to be."""
+    if name.startswith("debian:") or os.path.isdir(name.partition("@")[0]):  # noqa: PTH112 - any word at all
+        return building(name)
+    if series := re.fullmatch(r"debian-(\d+\.\d+)", name):
+        return building(f"debian:{series[1]}")
+    if not can_name(name):
+        return building("debian:6.12")
+    return building(_source_for(name), "--name", name)
 
 
 def _source_for(name: str) -> str:
@@ -223,7 +253,7 @@ def _source_for(name: str) -> str:
     if checked and (source := snapshot.source_of(checked[1])):
         with_these = [one for one in sanitizers.SANITIZERS if f"-{one}-" in f"{checked[2]}-"]
         return " --with ".join([source, *with_these])
-    return name if name.startswith("debian:") else "debian:6.12"
+    return "debian:6.12"
 
 
 def default() -> Kernel:
@@ -251,7 +281,7 @@ def elsewhere(message: str, source: str) -> str:
     for kernel in built():
         if name in kernel.identity.get("brings", {}).get(kind, ()):
             return f"{kernel.name} has it: --kernel {kernel.name}"
-    return f"One of your own is built in with: rushhour kernel build {source} --with {file}_{name}.c"
+    return f"One of your own is built in with: {building(source, '--with', f'{file}_{name}.c')}"
 
 
 def remove(name: str, *, sources: bool = False) -> Kernel:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import os
+import re
 import shlex
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rushhour.record.asked import command
@@ -14,10 +18,12 @@ from rushhour.verdict.rule import MAX_SEEDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from rushhour.record.manifest import Kernel
     from rushhour.record.verdict_file import ComparedCell, ComparedSide, VerdictFile
+
+# Of `6.12.0-rc1-amd64` and `6.12.0` the tags have no `.0`.
+_RELEASE = re.compile(r"(\d+\.\d+(?:\.[1-9]\d*)?)(?:\.0)?(-rc\d+)?")
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,13 @@ class Step:
     def outside(self, folder: Path) -> str:
         """The command where the report's folder has this path."""
         words = shlex.split(self.command)
-        return shlex.join([str(folder / word) if word in self.places else word for word in words])
+        return shlex.join([_below(folder, word) if word in self.places else word for word in words])
+
+
+def _below(folder: Path, word: str) -> str:
+    """A path from the folder; a whole one where it leads far away from it, as to a baseline."""
+    short = os.path.normpath(folder / word)
+    return os.path.normpath(Path(short).absolute()) if short.startswith("..") else short
 
 
 def advice(document: VerdictFile) -> list[Step]:
@@ -123,12 +135,12 @@ def stopping(cell: ComparedCell, document: VerdictFile) -> Step | None:
 
 
 def _blame(cell: ComparedCell, document: VerdictFile) -> Iterator[Step]:
-    revisions = [_revision(side.kernel) for side in document.sides]
+    ends = _ends(document)
     worse = [metric for metric in cell.metrics if metric.verdict == "worse"]
-    if cell.verdict != "worse" or not all(revisions) or revisions[0] == revisions[1]:
+    if cell.verdict != "worse" or not ends:
         return
     name, *which = _what(cell)
-    words = ["bisect", "--tree", "LINUX", "--good", revisions[0], "--bad", revisions[1], name]
+    words = ["bisect", "--tree", "LINUX", *ends, name]
     words.append(worse[0].metric if worse else "-")
     scope = worse[0].scope if worse else ""
     words += ["--flow", scope.partition(":")[2]] if scope.startswith("flow:") else []
@@ -143,10 +155,31 @@ def _more(cell: ComparedCell, document: VerdictFile) -> Iterator[Step]:
         yield Step("Decide it with more seeds", command(words))
 
 
+def _ends(document: VerdictFile) -> list[str]:
+    """Between which revisions a bisection would look; nothing where none has anything to find."""
+    base, candidate = (_revision(side.kernel) for side in document.sides)
+    if document.commit or not (base and candidate) or base == candidate:
+        return []
+    if any(side.kernel.source.commit for side in document.sides):
+        return ["--good", base, "--bad", candidate]
+    older, newer = sorted((base, candidate), key=_numbers)
+    # Releases of two series have the beginning of the older one in common.
+    if _numbers(older)[:2] != _numbers(newer)[:2]:
+        older = ".".join(older.split(".")[:2])
+    return ["--good", older, "--bad", newer, *(["--improved"] if newer == base else [])]
+
+
 def _revision(kernel: Kernel) -> str:
     """The commit a kernel was built from, or the tag that its release has upstream."""
-    release = kernel.release.partition("-")[0]
-    return kernel.source.commit or (f"v{release}" if release else "")
+    release = _RELEASE.match(kernel.release)
+    return kernel.source.commit or (f"v{release[1]}{release[2] or ''}" if release else "")
+
+
+def _numbers(tag: str) -> list[float]:
+    """A tag's numbers, in the order in which releases come: `-rc2`, none, `.3`."""
+    release, _, candidate = tag.removeprefix("v").partition("-rc")
+    numbers = [*map(int, release.split(".")), 0][:3]
+    return [*numbers, int(candidate) if candidate else math.inf]
 
 
 def _is_kernel(side: ComparedSide) -> bool:
@@ -155,7 +188,8 @@ def _is_kernel(side: ComparedSide) -> bool:
 
 def _what(cell: ComparedCell) -> list[str]:
     """Words that name the cell alone: its scenario, whether of a quick look, its factors."""
-    return [_scenario(cell), *_quick(cell), *set_words(cell.factors)]
+    sets = [word for one in cell.sets for word in ("--set", one)]
+    return [_scenario(cell), *_quick(cell), *sets, *set_words(cell.factors)]
 
 
 def _quick(cell: ComparedCell) -> list[str]:

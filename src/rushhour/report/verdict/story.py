@@ -158,7 +158,9 @@ def _headline(verdict: str, counts: Mapping[str, int], identical: int) -> str:
 
 def _side(side: ComparedSide) -> Side:
     kernel = side.kernel
-    name = side.name or kernel.name or "records"
+    name, called = str(side.name or kernel.name or "records"), _called(side)
+    if called != name:
+        return Side(called, f"kernel {name}")
     release = f"Linux {kernel.release}" if kernel.release else ""
     what = f"{release} ({kernel.name})" if kernel.name not in ("", name) and release else release
     return Side(name, what)

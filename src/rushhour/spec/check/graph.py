@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from rushhour.spec.check.problem import Problem
+from rushhour.spec.check.problem import REAL_TIME_ONLY, Problem
 from rushhour.spec.graph import components, hosts, nodes
 from rushhour.spec.keys import nearest
 from rushhour.spec.topology import MAX_NODES
@@ -93,8 +93,8 @@ def _check_links(scenario: Scenario) -> Iterator[Problem]:
     if rateless and scenario.virtual:
         yield Problem(
             ("link", 0),
-            "no link has a rate: in virtual time its flows would know no limit",
-            'give one a rate, or say that it is for real time: labs = ["netns", "hosts"]',
+            "no link has a rate: in virtual time, in which the scenario may run, flows know no limit",
+            f"give one a rate, or {REAL_TIME_ONLY}",
         )
 
 

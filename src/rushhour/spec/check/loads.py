@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.spec.check.problem import Path, Problem
+from rushhour.spec.check.problem import REAL_TIME_ONLY, Path, Problem
 from rushhour.spec.graph import nodes
 from rushhour.spec.keys import nearest
 
@@ -21,7 +21,7 @@ def check_loads(scenario: Scenario) -> Iterator[Problem]:
     """Check every load."""
     if scenario.load and scenario.virtual:
         yield Problem(
-            ("load",), "computing takes no virtual time", 'say labs = ["netns", "hosts"] at the top level'
+            ("load",), "computing takes no virtual time, in which the scenario may run", REAL_TIME_ONLY
         )
     names: set[str] = set()
     known = nodes(scenario)

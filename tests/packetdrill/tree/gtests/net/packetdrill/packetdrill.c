@@ -2,8 +2,10 @@
  *
  * A script's lines are "+SECONDS > udp (BYTES)": so many bytes leave by tun0, so long after the line before. Behind "//" may
  * stand what another kernel does, by the begin of its release: "// 6.12: 0.02" (so much later), "// 6.12: fail".
+ * "0 close(FILE) = ANSWER" is as in packetdrill.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/if_tun.h>
 #include <net/if.h>
@@ -64,10 +66,15 @@ int main(int count, char **words)
 	device(socket_);
 	while (fgets(line, sizeof(line), script)) {
 		char *other = strstr(line, "// "), *said = other ? strstr(other, ": ") : NULL;
+		int size, file, wanted;
 		double after;
-		int size;
 
 		number++;
+		if (sscanf(line, " 0 close(%d) = %d", &file, &wanted) == 2 && close(file) != wanted) {
+			printf("%s:%d: runtime error in close call: Expected result %d but got -1 with errno %d (%s)\n",
+			       name, number, wanted, errno, strerror(errno));
+			return 1;
+		}
 		if (sscanf(line, " +%lf > udp (%d)", &after, &size) != 2)
 			continue;
 		if (said && !strncmp(kernel.release, other + 3, said - other - 3)) {
