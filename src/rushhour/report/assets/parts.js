@@ -91,7 +91,9 @@ const Parts = (() => {
     whole.replaceChildren();
     for (const one of list) {
       const head = make("p", undefined, "limits");
-      head.append(make("b", one.flow), bar(one.parts), make("span", one.parts.map(([, word, share]) => `${word} ${Math.round(100 * share)} %`).join(" · ")));
+      head.append(make("b", one.flow));
+      // Of a connection of several paths nothing tells for what it waited: no bar is better than an empty one.
+      if (one.parts.length) head.append(bar(one.parts), make("span", one.parts.map(([, word, share]) => `${word} ${Math.round(100 * share)} %`).join(" · ")));
       whole.append(head);
       for (const said of one.said) {
         whole.append(make("p", said.says, "says"));
