@@ -42,6 +42,7 @@ def test_what_fits_into_slots_is_what_was_possible(
     found, by_cause = explained(CELL.format(where="netem", words=words), tmp_path)
     assert next(iter(by_cause)) == "slots"
     assert "window" not in by_cause
+    assert found.possible_bps is not None
     assert found.possible_bps == pytest.approx(8 * 1448 * packets / every_s)
     assert 0.95 * found.possible_bps < found.goodput_bps < 1.01 * found.possible_bps
     assert f"with at most {packets} packets" in by_cause["slots"].says
