@@ -3,6 +3,7 @@
 //! What [`kinds`] lists is encoded here; a line of any other kind is given to `tc` itself, if the lab has one.
 
 mod action;
+mod below;
 mod by_hand;
 mod change;
 pub mod classifier;
@@ -23,6 +24,7 @@ pub mod words;
 
 use crate::error::{Error, Result};
 use crate::kernel::netlink::{Attributes, Message, Refusal, Socket, CREATE, EXCL, REPLACE};
+pub use below::is_below_root;
 pub use by_hand::command;
 pub use change::{carry_out, change};
 use kinds::{gred, netem, Encoder, Hook, Kind};
@@ -114,12 +116,6 @@ fn handle(text: &str) -> Result<u32> {
     parsed.ok_or_else(|| {
         Error::new("qdisc", format!("{text:?} is not a handle")).hint("Handles are hexadecimal: 1: or 1:10.")
     })
-}
-
-/// Whether a line belongs to what is removed with the root.
-#[must_use]
-pub fn is_below_root(line: &str) -> bool {
-    !line.split_whitespace().any(|word| matches!(word, "clsact" | "ingress" | "egress"))
 }
 
 /// Takes a device's root qdisc away, with all that hangs on it.

@@ -37,6 +37,7 @@ FLOW = "[[flow]]\n"
         (f"drop = {list(range(4097))}", "topology.drop", "more than 4096"),
         ("reorder = true", "topology.reorder", "no jitter"),
         ('queue = "root fifo"', "topology.queue", "the plan decides"),
+        ('queue = "ingress"', "topology.queue", "the plan decides"),
         ('queue = " "', "topology.queue", "is empty"),
         ('queue = "fifo; reboot"', "topology.queue", "tc's words"),
         ('loss = "101%"', "topology.loss", "more than 100"),

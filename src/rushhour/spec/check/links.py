@@ -174,11 +174,15 @@ def _frame(link: LinkKeys) -> int:
     return (link.mtu or DEFAULT_MTU).bytes + _ETHERNET_HEADER
 
 
+_WHERE = ("root", "parent", "handle", "dev")
+
+
 def _check_words(words: str | None, path: Path, what: str) -> Iterator[Problem]:
     if words is not None and not words.strip():
         yield Problem(path, "is empty", f"name {what}, or leave the key out")
-    for word in (words or "").split():
-        if word in ("root", "parent", "handle", "dev", "clsact", "ingress"):
+    for place, word in enumerate((words or "").split()):
+        # Behind the name of a discipline "ingress" is a word of cake's.
+        if word in _WHERE or (place == 0 and word in ("clsact", "ingress")):
             yield Problem(
                 path, f'"{word}" says where a qdisc sits, which the plan decides', f"give {what} only"
             )
