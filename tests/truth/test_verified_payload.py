@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from experiments import metric
+from test_several_paths import text as two_ways
 
 if TYPE_CHECKING:
     from experiments import Experiment
@@ -65,39 +66,10 @@ def test_looking_does_not_change_what_arrives(experiment: Experiment, flow: str)
     assert (seen.corrupted_bytes, unseen.corrupted_bytes) == (0, None)
 
 
-TWO_WAYS = """
-duration = "2s"
-[[node]]
-name = "a"
-role = "host"
-[[link]]
-name = "wifi"
-between = ["a", "m"]
-rate = "10mbit"
-delay = "5ms"
-netem = "loss 2%"
-[[link]]
-name = "lte"
-between = ["a", "n"]
-rate = "5mbit"
-delay = "20ms"
-[[link]]
-between = ["m", "core"]
-[[link]]
-between = ["n", "core"]
-[[link]]
-between = ["core", "b"]
-[[flow]]
-name = "one"
-kind = "mptcp"
-from = "a"
-to = "b"
-paths = ["wifi", "lte"]
-verify = true
-"""
+LOSSES = '[[pattern]]\nlink = "wifi"\nkey = "loss"\nsteps = [["0s", "2%"]]\n'
 
 
 def test_a_stream_over_two_ways_is_put_together_as_it_was(experiment: Experiment) -> None:
-    record = experiment(TWO_WAYS)
-    assert metric(record, "subflows_used", "flow:one") == 2
-    assert metric(record, "corrupted_bytes", "flow:one") == 0
+    record = experiment(two_ways(LOSSES, "verify = true"))
+    assert metric(record, "subflows_used", "flow:bulk") == 2
+    assert metric(record, "corrupted_bytes", "flow:bulk") == 0

@@ -275,8 +275,7 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         came_marked=came_marked(record, flow),
         unsaid=flow.outcome.zerocopy_refused or 0,
         wire_loss=max(0.0, lost(record, flow.ways, sent, spans) - syns / max(1, segments)),
-        ack_loss=1
-        - (1 - lost(record, flow.reverse_ways, sent, spans)) * (1 - counted.dropped(record, planned.from_)),
+        ack_loss=1 - (1 - lost(record, flow.reverse_ways, sent, spans)) * (1 - ack_filtered),
         worst_loss=worst(record, flow.ways, sent, passing=dead is not None),
         worst_ack_loss=worst(record, flow.reverse_ways, sent, passing=dead is not None),
         queue_drops=drops(record, [end for end in way if end.role not in ("police", "netem")], spans),

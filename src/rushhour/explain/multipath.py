@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Finding
 from rushhour.causes.table import CAUSES
+from rushhour.causes.telling import sentence
 from rushhour.causes.thresholds import WORTH_SAYING
 from rushhour.explain.outages import LIMITS, outages
 from rushhour.explain.outages import shares as with_outages
@@ -91,5 +92,4 @@ def _held(shares: Mapping[str, float]) -> str:
 
 def _finding(key: str, limit: str, share: float, words: Mapping[str, str]) -> Finding:
     cause = CAUSES[key]
-    says = cause.says.format(**words)
-    return Finding(key, "note", says, "", (), share, None, cause.layer, cause.source, limit)
+    return Finding(key, "note", sentence(key, **words), "", (), share, None, cause.layer, cause.source, limit)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.metrics.completion import offered_load
-from rushhour.metrics.integrity import corrupted
 from rushhour.metrics.settled import drifts
 from rushhour.metrics.silence import silent_flows
 from rushhour.metrics.surroundings import surroundings
@@ -90,18 +89,19 @@ def _refused(record: Record) -> list[str]:
 
 
 def _corrupted(record: Record) -> list[str]:
-    """Flows of which bytes arrived that nobody sent."""
-    return [
-        f"flow {flow.name}: {_of(count, flow.outcome.bytes_received)} that arrived are not what was sent, "
-        f"the first {'in datagram' if flow.kind in kinds.UDP_STREAMS else 'at byte'} "
-        f"{flow.outcome.first_corrupted}"
-        for flow, count in corrupted(record)
-        if count
-    ]
+    """Flows of which bytes arrived that nobody sent, of copies the first."""
 
+    def told(flow: Flow) -> str | None:
+        count, came = flow.outcome.corrupted_bytes, flow.outcome.bytes_received
+        if not count or came is None:
+            return None
+        where = "in datagram" if flow.kind in kinds.UDP_STREAMS else "at byte"
+        return (
+            f"flow {flow.name}: {count} of {plural(came, 'byte')} that arrived are not what was sent, "
+            f"the first {where} {flow.outcome.first_corrupted}"
+        )
 
-def _of(count: int, all_of_them: int | None) -> str:
-    return plural(count, "byte") if all_of_them is None else f"{count} of {plural(all_of_them, 'byte')}"
+    return _first_of_copies(record.flows(), told)
 
 
 def _first_of_copies(flows: Iterable[Flow], told: Callable[[Flow], str | None]) -> list[str]:

@@ -9,25 +9,17 @@ from rushhour.metrics.value import TOTAL, Found, Metric, of_flow
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rushhour.record.context import Flow
     from rushhour.record.record import Record
 
 CORRUPTED = "corrupted_bytes"
 
 
-def corrupted(record: Record) -> Iterator[tuple[Flow, int]]:
-    """Flows that were verified, and how many of their bytes arrived wrong."""
-    for flow in record.flows():
-        if flow.outcome.corrupted_bytes is not None:
-            yield flow, flow.outcome.corrupted_bytes
-
-
 def _corrupted(record: Record) -> Iterator[Found]:
-    flows = [*corrupted(record)]
-    for flow, count in flows:
-        yield Found(of_flow(flow), float(count))
-    if flows:
-        yield Found(TOTAL, float(sum(count for _, count in flows)))
+    known = ((flow, flow.outcome.corrupted_bytes) for flow in record.flows())
+    found = {of_flow(flow): float(count) for flow, count in known if count is not None}
+    yield from (Found(scope, count) for scope, count in found.items())
+    if found:
+        yield Found(TOTAL, sum(found.values()))
 
 
 METRICS = [

@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     from rushhour.plan.flows import PlannedFlow
     from rushhour.spec.control import Later
 
-    Course = tuple[tuple[int, int], ...]
-
+Course = tuple[tuple[int, int], ...]  # instants in ns, and bit/s from then on
 REST = "(rest)"  # no name that a scenario can give
 REST_RATE = Rate(8_000)  # beside rates that may already add up to the link's
 _FIRST_MINOR, _FIRST_HANDLE = 0x10, 0x100

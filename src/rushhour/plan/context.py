@@ -11,7 +11,7 @@ from itertools import groupby, permutations
 from typing import TYPE_CHECKING, Any
 
 from rushhour.plan import labels
-from rushhour.plan.classes import ceilings
+from rushhour.plan.classes import Course, ceilings
 from rushhour.plan.flows import PlannedFlow, header_bytes, payload_and_frame, stop_ns
 from rushhour.quantities.ways import shares
 from rushhour.spec.workload import DEFAULT_REQUEST, DEFAULT_RESPONSE, Flow
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from rushhour.plan.schedule import Scheduled
     from rushhour.plan.stages import Stage
 
-Ceilings = tuple[tuple[int, int], ...]  # instants in ns, and bit/s from then on
 Ways = dict[tuple[str, str], list[list["Step"]]]  # by sender and receiver
 NS = 10**9
 FOUND_KINDS = ("tcp", "udp")
@@ -70,7 +69,7 @@ def bottleneck(layout: Layout, steps: list[Step], flow: str | None = None) -> St
     return min((step for step in steps if layout.stage(step).rate_bps), key=narrowness, default=None)
 
 
-def _of_flow(stage: Stage, flow: str | None) -> Iterator[Ceilings]:
+def _of_flow(stage: Stage, flow: str | None) -> Iterator[Course]:
     """What a stage allows one flow, whatever else is there, from when on."""
     if flow is not None and (course := ceilings(stage.classes, flow, stage.rate_bps)):
         yield course
@@ -223,7 +222,7 @@ def _more(layout: Layout, flow: PlannedFlow, way: list[Step], taken: list[list[S
     return told | ({"bottleneck_ends": moved} if moved else {})
 
 
-def _least(courses: Sequence[Ceilings]) -> Ceilings:
+def _least(courses: Sequence[Course]) -> Course:
     """The least of several courses; empty of none."""
     edges = sorted({t_ns for course in courses for t_ns, _ in course})
     return tuple(
@@ -232,13 +231,13 @@ def _least(courses: Sequence[Ceilings]) -> Ceilings:
     )
 
 
-def _mean(course: Ceilings, span_ns: int) -> int:
+def _mean(course: Course, span_ns: int) -> int:
     """The mean of a course over the experiment."""
     ends = [min(t_ns, span_ns) for t_ns, _ in course[1:]] + [span_ns]
     return round(sum(value * (end - t_ns) for (t_ns, value), end in zip(course, ends, strict=True)) / span_ns)
 
 
-def _own(stage: Stage, flow: str) -> Iterator[Ceilings]:
+def _own(stage: Stage, flow: str) -> Iterator[Course]:
     """What a stage allows one flow whatever its rate is: a class, fq, a policer."""
     yield from _of_flow(stage, flow)
     if stage.role == "police" and stage.rate_bps:
