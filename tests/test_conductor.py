@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -545,3 +545,24 @@ def test_leaving_waits_for_what_is_under_way_and_keeps_it() -> None:
     with Conductor(again, watch=watch) as conductor:
         assert len([*conductor.outcomes((batch, run) for run in batch.runs())]) == 20
     assert len(again.ran) == 17
+
+
+def test_an_interrupt_while_a_run_begins_leaves_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    lab, batch = Lab(), repeated(5)
+
+    def go() -> None:
+        with suppress(KeyboardInterrupt), Conductor(lab, executor=Distant(lab, 2)) as conductor:
+            asking, submit = threading.current_thread(), conductor._hands.submit
+
+            def struck(*words: Any) -> Future[Any]:
+                if threading.current_thread() is asking:
+                    raise KeyboardInterrupt
+                return submit(*words)
+
+            monkeypatch.setattr(conductor._hands, "submit", struck)
+            next(conductor.outcomes((batch, run) for run in batch.runs()))
+
+    thread = threading.Thread(target=go, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive()

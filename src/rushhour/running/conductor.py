@@ -255,10 +255,13 @@ class Conductor:
         return _Going(batch, run, steps())
 
     def _begin(self, going: _Going) -> Future[Outcome]:
-        """Have a run carried out, when it is its turn: about as many go on as the executor takes."""
-        with self._changed:
-            self._waiting.append(going)
-        self._admit()
+        """Have a run carried out, when it is its turn: about as many go on as the executor takes.
+
+        An interrupt comes to the main thread between any two steps. So a hand counts what goes on, for which
+        leaving waits: counted and never begun, it would wait for ever.
+        """
+        self._waiting.append(going)
+        self._hands.submit(self._admit)
         return going.done
 
     def _admit(self) -> None:
