@@ -225,8 +225,9 @@ def _beside(case: Case, m: Measured, key: str, seen: str) -> Finding:
         "though TCP copes"
     )
     way = f" {m.direction}" if key == "reordering" else m.direction
-    # A sender that was kept waiting sends in bursts, a receiver reads too late.
-    busy = m.udp.crowded or (key == "datagram-loss" and any(common.is_busy(case, end) for end in ("a", "b")))
+    # A sender that was kept waiting sends in bursts, a receiver reads too late. Neither sends anything twice.
+    crowded = m.udp.crowded and key != "duplicates"
+    busy = crowded or (key == "datagram-loss" and any(common.is_busy(case, end) for end in ("a", "b")))
     counts = f"{m.udp.sent} sent, {m.udp.received} arrived, {m.udp.duplicates} twice"
     return finding(
         key,
