@@ -170,8 +170,12 @@ class Anything:
     refused: int = 0
     syns: int = 0
     acks_waited: bool = False
+    short: int = 0
     origin: str = ""
     asked: Mapping[str, float] = field(default_factory=dict)
+
+    def pressures(self, _host: str) -> int:
+        return self.short
 
     def limited(self, *_limits: str) -> float:
         return 0.5
@@ -201,7 +205,8 @@ SIZE = st.none() | st.floats(1, 1e9)
         Anything, cc=st.sampled_from(["cubic", *sorted(DELAY_BASED)]), bdp=SIZE, window=SIZE, inflight=SIZE,
         rcvbuf=SIZE, sndbuf=SIZE, options=st.none() | st.integers(0, 127), marked=st.integers(0, 99),
         syns=st.integers(0, 3), acks_waited=st.booleans(), retransmits=st.integers(0, 99),
-        damaged=st.integers(0, 99), refused=st.integers(0, 99), origin=st.sampled_from(ORIGINS),
+        damaged=st.integers(0, 99), refused=st.integers(0, 99), short=st.integers(0, 3),
+        origin=st.sampled_from(ORIGINS),
         asked=st.dictionaries(st.sampled_from(["rcvbuf", "sndbuf", "pacing_bps"]), st.floats(1, 1e9)),
     ),
     st.sampled_from(sorted(RULES)), st.floats(0, 1),

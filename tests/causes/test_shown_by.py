@@ -60,6 +60,9 @@ class Asked:
     def program(self, host: str) -> str:
         return host
 
+    def pressures(self, _host: str) -> int:
+        return 0
+
     def setting(self, _host: str, _name: str) -> None:
         return None
 

@@ -308,7 +308,7 @@ def test_what_hurts_datagrams_alone_is_said_in_the_words_of_its_cause() -> None:
 def test_a_late_sender_may_lose_what_it_sends_at_once_and_sends_nothing_twice() -> None:
     late = Udp(75e6, 75e6, 2500, 2490, gap_ns=160_000, late_ns=30 * MS)
     twice = replace(late, received=2500, duplicates=125)
-    severities = {}
+    severities: dict[str, str] = {}
     for key, udp in {"datagram-loss": late, "duplicates": twice}.items():
         assert udp.crowded
         case = Case(A, B, {"a→b": replace(SOUND, udp=udp), "b→a": replace(SOUND, direction="b→a")})

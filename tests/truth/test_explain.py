@@ -128,6 +128,9 @@ to = "r1"
 """
 VIDEO = '[[flow]]\nname = "video"\nkind = "udp"\nrate = "30mbit"\n'
 
+HOG = '[[flow]]\nname = "hog"\nrcvbuf = "400kB"\nsndbuf = "200kB"\nread_rate = "200kbit"\n'
+"""What lies unread of it takes the memory of all."""
+
 CAUSES = {
     "path": cell(),
     "ack_queue": ADSL,
@@ -142,6 +145,14 @@ CAUSES = {
     "window_scaling": cell(SYSCTL.join(["", '"net.ipv4.tcp_window_scaling" = 0'])),
     "send_buffer": cell('sndbuf = "32KiB"'),
     "send_buffer, sysctl": cell(SYSCTL.join(["", '"net.ipv4.tcp_wmem" = "4096 65536 65536"'])),
+    "memory_pressure": cell(
+        f'start = "500ms"\n{HOG}[sysctl]\n"net.ipv4.tcp_mem" = "20 30 60"', rate="20mbit", duration="3s"
+    ),
+    "memory_pressure, at the receiver": cell(
+        f'start = "500ms"\nsndbuf = "400kB"\n{HOG}[sysctl]\n"net.ipv4.tcp_mem" = "20 30 60"',
+        rate="20mbit",
+        duration="3s",
+    ),
     "slow_writer": cell('rate = "10mbit"'),
     "no_room_for_messages": cell(
         'rate = "10mbit"\nmessage = "1kB"\nnodelay = true\nzerocopy = true\nsndbuf = "4MB"\n'
@@ -187,6 +198,7 @@ CAUSES = {
 OLDER = (
     "receive_buffer, sysctl",
     "send_buffer",
+    "memory_pressure",
     "slow_reader",
     "timeouts",
     "policer",

@@ -50,9 +50,15 @@ SOCKETS = (
         "socket",
         "TCP is short of memory: buffers shrink",
         f"{IP_SYSCTL}, tcp_mem",
-        says="TCP at {host} is short of memory: buffers shrink and packets that arrived are thrown away.",
-        leads_to=("data-refused", "receive-buffer-too-small", "slow-reader"),
-        shown_by=("hosts",),
+        says="TCP at {host} is short of memory: {proof}.",
+        leads_to=("data-refused", "receive-buffer-too-small", "send-buffer-too-small", "slow-reader"),
+        word="memory_pressure",
+        known_by=(
+            "limits `sndbuf` and `receiver`, while all TCP sockets of the kernel together had more than the "
+            "second number of `tcp_mem` (TCPMemoryPressures rose): then buffers and windows do not grow"
+        ),
+        helps="`tcp_mem`; or let programs read what lies in receive buffers",
+        shown_by=("record", "measurements", "hosts"),
     ),
     Cause(
         "tcp-mem-too-small",

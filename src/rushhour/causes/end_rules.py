@@ -86,6 +86,8 @@ def _small_receive_buffer(e: Evidence, share: float) -> Named | None:
         says = f"The receiver's window of {size(window)} was full {held(share)}; the path holds {size(path)}."
         return Named(key, e.receiver, says)
     full = f"{held(share)} its window of {size(window)} was full, and the path holds {size(path)}"
+    if one := _not_grown(e, e.receiver, f"windows do not grow; {full}"):
+        return one
     return said(key, e.receiver, _larger_receive_buffer(e, needed), host=e.called(e.receiver), proof=full)
 
 
@@ -129,14 +131,27 @@ def send_buffer(e: Evidence, share: float) -> Named | None:
         return Named("send-buffer-too-small", e.sender, f"The send buffer of {host} was full {held(share)}.")
     path = e.bdp or 0.0
     needed = MARGIN * max(path, e.inflight) * e.sndbuf / e.inflight
+    full = f"{held(share)} it was full with {size(e.inflight)} in flight, and the path holds {size(path)}"
     if "sndbuf" in e.asked:
         cure = _larger_option(e, "sndbuf", e.sender, needed)
+    elif one := _not_grown(e, e.sender, f"the send buffer does not grow; {full}"):
+        return one
     else:
         most = max(rounded_up(needed), int(LEAST_WMEM))
         raised = Setting(e.sender, "net.ipv4.tcp_wmem", triple(e, e.sender, "net.ipv4.tcp_wmem", most))
         cure = Cure(f"Raise the greatest send buffer on {host} to {size(most)}.", (raised,))
-    full = f"{held(share)} it was full with {size(e.inflight)} in flight, and the path holds {size(path)}"
     return said("send-buffer-too-small", e.sender, cure, host=host, proof=full)
+
+
+def _not_grown(e: Evidence, host: str, proof: str) -> Named | None:
+    """A buffer is small because all sockets together have too much: a higher limit changes nothing."""
+    if not e.pressures(host):
+        return None
+    called = e.called(host)
+    cure = Cure(
+        f"Let TCP have more memory on {called} (net.ipv4.tcp_mem), or let programs read what lies there."
+    )
+    return said("tcp-memory-pressure", host, cure, host=called, proof=proof)
 
 
 PROGRAM = "top -H -b -n 1 | head -20"

@@ -78,6 +78,9 @@ class Evidence(Protocol):
     def refused(self) -> int:
         """How often the receiver's host threw data away that had arrived, for want of memory (REFUSED)."""
 
+    def pressures(self, host: str) -> int:
+        """How often the memory of all TCP sockets of a host ran short (TCPMemoryPressures)."""
+
     @property
     def acks_waited(self) -> bool:
         """Whether its ACKs waited so long in a queue that the round trip was not that of the idle path."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rushhour.diagnosis import origins
-from rushhour.diagnosis.possible import bdp, refused, wrong_checksums
+from rushhour.diagnosis.possible import bdp, pressures, refused, wrong_checksums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,6 +93,10 @@ class MeasuredFlow:
     def refused(self) -> int:
         """How often the receiver threw data away that had arrived, for want of memory."""
         return refused(self.m)
+
+    def pressures(self, host: str) -> int:
+        """How often the memory of all TCP sockets of an end ran short."""
+        return pressures(self.m, host)
 
     @property
     def asked(self) -> Mapping[str, float]:

@@ -40,6 +40,12 @@ def refused(m: Measured) -> int:
     return int(sum(risen.get(name, 0) for name in REFUSED))
 
 
+def pressures(m: Measured, end: str) -> int:
+    """How often the memory of all TCP sockets of an end ran short."""
+    risen = m.counters.get(end, {})
+    return int(sum(by for name, by in risen.items() if name.endswith("TCPMemoryPressures")))
+
+
 def bdp(m: Measured) -> float:
     """Bytes in flight that fill the path, if the ends let it; 0 where that is not known."""
     return (possible_bps(m) or 0) * (m.idle_rtt_ns or 0) / 8e9

@@ -28,6 +28,13 @@ def risen(record: Record, node: str, *counters: str) -> int:
     return sum(found.get(counter, 0) for counter in counters)
 
 
+def pressures(record: Record, host: str) -> int:
+    """How often the memory of TCP ran short on the kernel of a host: several hosts may share one kernel."""
+    real = record.manifest.lab == "hosts"
+    hosts = [host] if real else [node.name for node in record.plan.nodes]
+    return sum(risen(record, one, "TcpExt.TCPMemoryPressures") for one in hosts)
+
+
 def algorithm(record: Record, flow: Flow) -> str:
     """The congestion control of its first reading."""
     rows = record.table("tcp_info", flow=flow.id)

@@ -65,6 +65,7 @@ class RecordedFlow:
         slots: Those of netem on its way; `overtaking` where netem lets packets overtake others, in words.
         damaged: Packets that came to the receiver's node with a wrong checksum, of all flows.
         refused: How often the receiver's node threw away data that had arrived, of all flows.
+        short: How often the memory of all TCP sockets of a host's kernel ran short, by host.
         marked: Segments that the sender took for marked; `came_marked`: that came to the receiver so, where
             accurate ECN tells of each.
         unsaid: How many sends without a copy waited for room for the message about them.
@@ -138,6 +139,7 @@ class RecordedFlow:
     moved: int = 0
     damaged: int = 0
     refused: int = 0
+    short: Mapping[str, int] = field(default_factory=dict)
     hole: int | None = None
     filtered: float = 0.0
     ack_filtered: float = 0.0
@@ -157,6 +159,10 @@ class RecordedFlow:
     def shown(self, key: str, _host: str = "") -> Shown | None:
         """What the record shows of a cause; of the processors of its hosts it knows nothing."""
         return origins.shown(self, key)
+
+    def pressures(self, host: str) -> int:
+        """How often the memory of all TCP sockets of a host ran short."""
+        return self.short.get(host, 0)
 
     def setting(self, host: str, name: str) -> str | None:
         """A sysctl of a host; None where the scenario does not set it."""
@@ -301,6 +307,7 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         moved=flow.outcome.bytes_received or 0,
         damaged=counted.risen(record, planned.to, "Tcp.InCsumErrors"),
         refused=counted.risen(record, planned.to, *REFUSED),
+        short={host: counted.pressures(record, host) for host in (planned.from_, planned.to)},
         hole=holes.hole(record, flow),
         filtered=counted.dropped(record, planned.to),
         ack_filtered=ack_filtered,

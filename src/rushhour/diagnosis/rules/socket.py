@@ -197,7 +197,11 @@ def memory(case: Case) -> Iterator[Finding]:
         yield finding(
             "tcp-memory-pressure",
             severity,
-            sentence("tcp-memory-pressure", host=common.name(case, end)),
+            sentence(
+                "tcp-memory-pressure",
+                host=common.name(case, end),
+                proof="buffers shrink and packets that arrived are thrown away",
+            ),
             end,
             evidence=(
                 told(end, "pages in use (sockstat TCP mem)", used),
