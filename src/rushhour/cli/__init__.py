@@ -159,11 +159,15 @@ def cli() -> None:
     """A congestion laboratory: the real kernel's TCP, in virtual time, repeatable to the byte."""
 
 
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 def _heed_signals() -> None:
     """Let the signals that ask for an end be an interrupt; what the starter ignores, as nohup, stays so."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
+    signal.signal(signal.SIGALRM, _interrupt)
 
 
 def _heed_encodings() -> None:
@@ -218,7 +222,7 @@ def main() -> None:
 
 def _let_signals_end_it() -> None:
     """Asked once more while the last threads end: then at once, and without a word of Python's."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
 
@@ -236,7 +240,10 @@ def _carry_out() -> None:
         usage, error_word, message = said.getvalue().partition("Error: ")
         click.echo(harmless(usage + error_word + indented(message.rstrip("\n"))), err=True)
         sys.exit(error.exit_code)
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, click.Abort) as error:
+        from rushhour.cli.interrupted import sentence
+
+        click.echo(sentence(error), err=True)
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         # Whoever read our output has seen enough; Python would complain once more when it flushes.
@@ -290,6 +297,23 @@ def tell(error: RushHourError) -> None:
         say(console, f"  {indented(error.hint)}")
 
 
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
+def _interrupt(_number: int, frame: FrameType | None) -> None:
     # To be ended by a signal is to be interrupted: what runs is stopped, what finished is kept.
+    if _loads(frame):
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
+        return
     raise KeyboardInterrupt
+
+
+_AGAIN_S = 0.01
+_LOADER = "<frozen importlib._bootstrap>"
+
+
+def _loads(frame: FrameType | None) -> bool:
+    """Whether a module is being loaded. Python then loses an interrupt once in some ten times.
+
+    It comes to where no exception gets out: to C code that makes a module, or to what ends an import.
+    """
+    while frame is not None and frame.f_code.co_filename != _LOADER:
+        frame = frame.f_back
+    return frame is not None

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rushhour.cli import INTERRUPTED, SETTINGS
+from rushhour.cli import SETTINGS
+from rushhour.cli.interrupted import SAME, interruption
 from rushhour.cli.screen import console, echo, tell_json
 from rushhour.quantities.words import plural
 
@@ -36,6 +37,7 @@ _FAILED = 1
 @click.option("--tree", metavar="FOLDER", default="", help="The kernel's source, for names in the tracefile.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder of what is written.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@interruption(f"what finished is kept. {SAME}")
 def coverage(
     what: tuple[str, ...],
     *,
@@ -72,8 +74,6 @@ def coverage(
     from rushhour.running import covered
 
     sets, failed = _results(what, kernel, how, out)
-    if sets is None:
-        return INTERRUPTED
     counting, folders = covered.counted(sets, kernel)
     words = console(stderr=True)
     with words.status(f"decoding {plural(len(folders), 'run')}") as status:
@@ -92,8 +92,8 @@ def coverage(
 
 def _results(
     what: Sequence[str], kernel: str | None, how: dict[str, Any], out: Path | None
-) -> tuple[list[ResultSet] | None, int]:
-    """The results that are named, or made now; None where that was interrupted. And how many runs failed."""
+) -> tuple[list[ResultSet], int]:
+    """The results that are named, or made now. And how many runs failed."""
     from rushhour.errors import UsageError
     from rushhour.record.folders import result_sets
 
@@ -108,7 +108,7 @@ def _results(
 
 def _run(
     what: Sequence[str], kernel: str | None, how: dict[str, Any], out: Path | None
-) -> tuple[list[ResultSet] | None, int]:
+) -> tuple[list[ResultSet], int]:
     from contextlib import closing
 
     from rushhour.cli.progress import display
@@ -122,17 +122,11 @@ def _run(
         out=None if out is None else out / "results",
     )
     lab = runner.make_lab("uml")
-    try:
-        with (
-            display(words) as screen,
-            closing(
-                runner.carry_out(batches, lab, jobs=how["jobs"], fresh=how["fresh"], watch=screen)
-            ) as going,
-        ):
-            failures = [one for one in going if one.error is not None and not one.skipped]
-    except KeyboardInterrupt:
-        words.print("interrupted; what finished is kept. To go on: the same command")
-        return None, 0
+    with (
+        display(words) as screen,
+        closing(runner.carry_out(batches, lab, jobs=how["jobs"], fresh=how["fresh"], watch=screen)) as going,
+    ):
+        failures = [one for one in going if one.error is not None and not one.skipped]
     for one in failures[:8]:
         words.print(str(one.error), style="red", highlight=False, markup=False, soft_wrap=True)
     if len(batches) == 1:

@@ -12,6 +12,7 @@ import click
 
 from rushhour.cli import SETTINGS
 from rushhour.cli import tell as tell_error
+from rushhour.cli.interrupted import SAME, interruption
 from rushhour.cli.screen import echo
 from rushhour.lab import clock
 from rushhour.plain import harmless
@@ -54,6 +55,7 @@ def kernel() -> None:
 @click.option("--from-nothing", is_flag=True, help="Compile everything, also what is built already.")
 @click.option("--train", is_flag=True, help="Train a release: minutes more, and quicker runs.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@interruption(f"what is compiled is kept. {SAME}")
 def build(
     source: str,
     name: str | None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rushhour.cli import INTERRUPTED, SETTINGS
+from rushhour.cli import SETTINGS
 from rushhour.cli.compare_scripts import VARIANTS, say
 from rushhour.cli.screen import echo, tell_json
 
@@ -71,11 +71,7 @@ def packetdrill(
     variants = pairs.chosen(addresses, tree)
     how = running.Drill(program, _tolerance(tolerance), variants, jobs or len(commands.cpus()))
     begun = clock.monotonic()
-    try:
-        outcomes = running.carry_out(how, tree, under_test, _silent if as_json else _tell)
-    except KeyboardInterrupt:
-        echo("interrupted", err=True)
-        return INTERRUPTED
+    outcomes = running.carry_out(how, tree, under_test, _silent if as_json else _tell)
     seconds = clock.monotonic() - begun
     report = telling.report(outcomes, under_test, program.identity(), seconds)
     _write(report, tap, junit)

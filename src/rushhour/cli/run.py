@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rushhour.cli import SETTINGS
+from rushhour.cli.interrupted import SAME, interruption
 from rushhour.cli.on import elsewhere, executing, keeping
 from rushhour.cli.screen import console, tell_json
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from rushhour.running.outcomes import Outcomes
     from rushhour.running.runner import Batch, Outcome
 
-FAILED, INVALID, INTERRUPTED = 1, 4, 130
+FAILED, INVALID = 1, 4
 
 
 @click.command(context_settings=SETTINGS, short_help="Run scenarios and report what came of them.")
@@ -53,6 +54,7 @@ FAILED, INVALID, INTERRUPTED = 1, 4, 130
 @click.option("--no-report", is_flag=True, help="Do not write report.html.")
 @elsewhere
 @keeping
+@interruption(f"what finished is kept. {SAME}")
 def run(
     scenarios: tuple[str, ...],
     *,
@@ -122,8 +124,7 @@ def run(
     _tell_failures(outcomes, words)
     store_all([batch.folder for batch in batches], db, words)
     if stopped:
-        words.print("interrupted; what finished is kept. To go on: the same command")
-        return INTERRUPTED
+        raise KeyboardInterrupt  # told when all else is said
     return _exit_code(document)
 
 
