@@ -85,6 +85,39 @@ def test_an_interrupt_while_a_module_is_loaded_is_not_lost(number: str, tmp_path
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
 
 
+CLEANING = """\
+import os, signal, time
+from rushhour import cli
+
+def works(**_: object) -> int:
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(60)
+    finally:
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(20):
+            time.sleep(0.01)
+        print("all is removed", flush=True)
+        if late:
+            time.sleep(1)
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(60)
+    return 0
+
+cli.cli.main = works
+late = {late}
+cli.main()
+"""
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_pressed_twice_it_is_one_request_and_pressed_again_it_is_another(late: bool) -> None:
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", CLEANING.format(late=late)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "all is removed\n", "interrupted\n")
+
+
 # As a person does it who presses Control-C while a certain module is loaded.
 STRUCK = """\
 import sys

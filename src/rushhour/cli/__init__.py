@@ -164,10 +164,11 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 def _heed_signals() -> None:
     """Let the signals that ask for an end be an interrupt; what the starter ignores, as nohup, stays so."""
+    asked = _Asked()
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _interrupt)
-    signal.signal(signal.SIGALRM, _interrupt)
+            signal.signal(number, asked)
+    signal.signal(signal.SIGALRM, asked)
 
 
 def _heed_encodings() -> None:
@@ -222,6 +223,7 @@ def main() -> None:
 
 def _let_signals_end_it() -> None:
     """Asked once more while the last threads end: then at once, and without a word of Python's."""
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
@@ -297,15 +299,28 @@ def tell(error: RushHourError) -> None:
         say(console, f"  {indented(error.hint)}")
 
 
-def _interrupt(_number: int, frame: FrameType | None) -> None:
-    # To be ended by a signal is to be interrupted: what runs is stopped, what finished is kept.
-    if _loads(frame):
-        signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
-        return
-    raise KeyboardInterrupt
+class _Asked:
+    """What asks for an end is an interrupt: what runs is stopped, what finished is kept.
+
+    It is raised once. Pressed again within a moment it is the same request, which must not hinder the first
+    one in removing what was begun.
+    """
+
+    def __init__(self) -> None:
+        self._owed = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if number != signal.SIGALRM:
+            self._owed = self._owed or signal.getitimer(signal.ITIMER_REAL)[0] == 0
+        if not self._owed:
+            return
+        self._owed = loads = _loads(frame)
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN_S if loads else _SAME_S)
+        if not loads:
+            raise KeyboardInterrupt
 
 
-_AGAIN_S = 0.01
+_SAME_S, _AGAIN_S = 1.0, 0.01
 _LOADER = "<frozen importlib._bootstrap>"
 
 
