@@ -59,7 +59,7 @@ def run(
 
     Args:
         scenario: A file, or a name of the catalogue.
-        kernels: Kernels under test by name; by default the one built last.
+        kernels: Kernels under test by name; by default the one of the latest version.
         sets: `KEY=VALUE` words over the scenario's keys.
         repeat: Runs of each cell; by default the scenario's.
         seed: What losses and jitter start from; by default the scenario's.

@@ -27,7 +27,7 @@ WIDTH = 36
 
 
 @click.command(context_settings=SETTINGS, short_help="BBR against CUBIC over three buffers, in seconds.")
-@click.option("--kernel", metavar="K", help="The kernel; default: the one built last.")
+@click.option("--kernel", metavar="K", help="The kernel; default: the latest version.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),

@@ -111,6 +111,8 @@ def build(
         echo(f"not trained, so that its runs take longer: {why}", err=True)
     started, fault = _start(built)
     _show(built, as_json=as_json, started=started)
+    if not as_json:
+        echo(_for_runs(built), err=True)
     key = built.origin().get("key")
     if key in (trees := kernels.trees()) and not as_json:
         free = f"rushhour kernel clean {built.name}"
@@ -136,7 +138,7 @@ def list_kernels(*, as_json: bool) -> None:
         echo("there is no kernel yet; to build one: rushhour kernel build debian:6.12", err=True)
     else:
         _table(found)
-        echo(f"\nThe default kernel is {_default()}.")
+        echo(f"\nThe default kernel, the latest version of those not built aside, is {_default()}.")
     if not as_json and (trees := kernels.trees()):
         taken = f"{_trees(trees).capitalize()} take {_size(sum(trees.values()))}"
         echo(f"{taken}; to free it: rushhour kernel clean")
@@ -204,6 +206,21 @@ def _trees(trees: dict[str, int]) -> str:
 
 def _size(count: int) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+
+
+def _for_runs(built: Kernel) -> str:
+    """Whether it is the default kernel now."""
+    from rushhour.errors import KernelError
+    from rushhour.lab import kernel as kernels
+
+    use = f"to use this one: --kernel {built.name}"
+    try:
+        chosen = kernels.default()
+    except KernelError:  # this one was built aside, and there is no other
+        return use
+    if chosen.folder == built.folder:
+        return "it is the default kernel: runs use it where none is named"
+    return f"the default kernel is {chosen.name} ({chosen.release}); {use}"
 
 
 def _default() -> str:

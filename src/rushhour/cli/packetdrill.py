@@ -26,7 +26,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
 @click.option("--binary", type=_FILE, metavar="FILE", help="packetdrill's program; default: see below.")
 @click.option("--source", metavar="TREE[@REVISION]", help="Build packetdrill from this clone of its source.")
-@click.option("--kernel", metavar="K", help="Kernel under test; default: the one built last.")
+@click.option("--kernel", metavar="K", help="Kernel under test; default: the latest version.")
 @click.option("--ip", "addresses", multiple=True, type=click.Choice(VARIANTS), help="Only these addresses.")
 @click.option(
     "--tolerance", metavar="TIME", help='How late a packet may be ("10us"); default: packetdrill\'s.'

@@ -31,7 +31,8 @@ FAILED, INVALID = 1, 4
 
 @click.command(context_settings=SETTINGS, short_help="Run scenarios and report what came of them.")
 @click.argument("scenarios", nargs=-1, metavar="SCENARIO...")
-@click.option("--kernel", "kernels", multiple=True, metavar="K", help="Kernel under test; may be repeated.")
+@click.option("--kernel", "kernels", multiple=True, metavar="K",
+              help="Kernel under test; default: the latest version. May be repeated.")  # fmt: skip
 @click.option("--lab", default="uml", show_default=True, help="Where to run: uml, netns or hosts.")
 @click.option("--pin", "pins", multiple=True, metavar="NODE=CPU", help="netns: where a node's work is done.")
 @click.option("--trust-programs", is_flag=True, help="netns: programs of the scenario may run here, as root.")
