@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from result_sets import AGENT, kernel, result_set, study
@@ -325,6 +326,58 @@ def test_a_save_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
 
     baseline.save("stable", tmp_path / "results", time=NOW)
     assert baseline.find("stable").version == 1
+
+
+def test_an_interrupt_leaves_a_version_and_its_promotion_or_neither(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result_set(tmp_path / "results")
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shelf, "point", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            baseline.save("stable", tmp_path / "results", time=NOW)
+    assert [one for one in shelf.place("stable").iterdir() if one.name != ".lock"] == []
+    assert baseline.save("stable", tmp_path / "results", time=NOW).version == 1
+
+    point = shelf.point
+
+    def late(*words: Any) -> None:
+        point(*words)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shelf, "point", late)
+    with pytest.raises(KeyboardInterrupt):
+        baseline.promote("stable", tmp_path / "results", reason="again", time=NOW)
+    assert baseline.find("stable").version == 2
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_an_interrupt_while_a_baseline_in_a_folder_is_replaced_loses_none(
+    at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result_set(tmp_path / "results")
+    folder = tmp_path / "mine"
+    baseline.save(str(folder), tmp_path / "results", time=NOW)
+    rename, seen = Path.rename, [0]
+
+    def struck(path: Path, target: Path) -> Path:
+        done = rename(path, target)
+        if folder in (path, Path(target)):
+            seen[0] += 1
+            if seen[0] == at:
+                raise KeyboardInterrupt
+        return done
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", struck)
+        with pytest.raises(KeyboardInterrupt):
+            baseline.promote(str(folder), tmp_path / "results", reason="again", time=NOW)
+    assert baseline.find(folder).version == at
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "results"]
 
 
 PROMOTE = """
