@@ -118,6 +118,38 @@ def test_pressed_twice_it_is_one_request_and_pressed_again_it_is_another(late: b
     assert (done.returncode, done.stdout, done.stderr) == (130, "all is removed\n", "interrupted\n")
 
 
+CHANGED = """\
+import os, signal, sys
+from rushhour import cli
+
+class Panic(BaseException):
+    pass
+
+def works(**_: object) -> int:
+    try:
+        if sys.argv[1:] == ["interrupted"]:
+            os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt as error:
+        raise Panic("no NumPy") from error
+    raise Panic("a fault")
+
+cli.cli.main = works
+cli.main()
+"""
+
+
+def test_an_interrupt_of_which_foreign_code_makes_something_else_is_one() -> None:
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+
+    def ended(*words: str) -> tuple[int, str]:
+        command = [sys.executable, "-c", CHANGED, *words]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, check=False)
+        return done.returncode, done.stderr.splitlines()[-1]
+
+    assert ended("interrupted") == (130, "interrupted")
+    assert ended() == (1, "Panic: a fault")
+
+
 # As a person does it who presses Control-C while a certain module is loaded.
 STRUCK = """\
 import sys

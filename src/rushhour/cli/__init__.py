@@ -24,6 +24,7 @@ from rushhour.version import __version__
 
 if TYPE_CHECKING:
     from types import FrameType
+    from typing import NoReturn
 
 # In the order of the help page. `rushhour NAME` is `rushhour.cli.NAME.NAME`, or as said here.
 COMMANDS = {
@@ -162,13 +163,14 @@ def cli() -> None:
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def _heed_signals() -> None:
+def _heed_signals() -> _Asked:
     """Let the signals that ask for an end be an interrupt; what the starter ignores, as nohup, stays so."""
     asked = _Asked()
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, asked)
     signal.signal(signal.SIGALRM, asked)
+    return asked
 
 
 def _heed_encodings() -> None:
@@ -213,10 +215,14 @@ def main() -> None:
 
         answer(line)
         return
-    _heed_signals()
+    asked = _heed_signals()
     _heed_encodings()
     try:
         _carry_out()
+    except BaseException as error:
+        if isinstance(error, SystemExit) or not asked.raised:
+            raise
+        _tell_interrupted(error)  # what code that is not Python's made of an interrupt
     finally:
         _let_signals_end_it()
 
@@ -243,10 +249,7 @@ def _carry_out() -> None:
         click.echo(harmless(usage + error_word + indented(message.rstrip("\n"))), err=True)
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
-        from rushhour.cli.interrupted import sentence
-
-        click.echo(sentence(error), err=True)
-        sys.exit(INTERRUPTED)
+        _tell_interrupted(error)
     except BrokenPipeError:
         # Whoever read our output has seen enough; Python would complain once more when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -263,6 +266,13 @@ def _carry_out() -> None:
             raise
         tell(told)
         sys.exit(told.exit_code)
+
+
+def _tell_interrupted(error: BaseException) -> NoReturn:
+    from rushhour.cli.interrupted import sentence
+
+    click.echo(sentence(error), err=True)
+    sys.exit(INTERRUPTED)
 
 
 _ADVICE = {
@@ -307,7 +317,7 @@ class _Asked:
     """
 
     def __init__(self) -> None:
-        self._owed = False
+        self._owed = self.raised = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if number != signal.SIGALRM:
@@ -317,6 +327,7 @@ class _Asked:
         self._owed = loads = _loads(frame)
         signal.setitimer(signal.ITIMER_REAL, _AGAIN_S if loads else _SAME_S)
         if not loads:
+            self.raised = True
             raise KeyboardInterrupt
 
 
