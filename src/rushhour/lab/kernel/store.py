@@ -227,8 +227,21 @@ def building(source: str, *more: str) -> str:
         source: what it is built from, with its own `--with` and `--patch`.
         more: further words.
     """
-    words = [*re.split(r" (--with|--patch) ", source), *more]
+    word, files, patches = taken_apart(source)
+    given = [*(("--with", file) for file in files), *(("--patch", patch) for patch in patches)]
+    words = [word, *(part for one in given for part in one), *more]
     return " ".join(["rushhour kernel build", *map(shlex.quote, words)])
+
+
+def taken_apart(source: str) -> tuple[str, list[str], list[str]]:
+    """What a kernel was built from, as its origin has it: the source alone, its `--with`, its `--patch`."""
+    word, *more = re.split(r" --(with|patch) ", source)
+    given = list(zip(more[::2], more[1::2], strict=True))
+    return (
+        word,
+        [file for what, file in given if what == "with"],
+        [file for what, file in given if what == "patch"],
+    )
 
 
 def _to_build(name: str) -> str:
