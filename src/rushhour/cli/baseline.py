@@ -184,24 +184,20 @@ def _word(one: Baseline) -> str:
 
 
 def _table(found: list[tuple[Kept, Any]]) -> None:
-    from rich.table import Table
     from rich.text import Text
 
-    from rushhour.cli.screen import printer
+    from rushhour.cli.screen import print_table, printer
     from rushhour.errors import RushHourError
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("name", "version", "kernel", "runs", "holds", "since", "reason"):
-        table.add_column(
-            heading, no_wrap=heading != "reason", justify="right" if heading == "runs" else "left"
-        )
+    rows: list[tuple[str | Text, ...]] = []
     for kept, one in found:
         version = f"{kept.current} of {len(kept.versions)}"
         last = kept.promotions[-1]
         if isinstance(one, RushHourError):
-            table.add_row(kept.name, version, "-", "-", Text("damaged", "red"), last.time, one.message)
+            rows.append((kept.name, version, "-", "-", Text("damaged", "red"), last.time, one.message))
             continue
         kernel = f"{one.kernel.get('name')} {one.kernel.get('release')}"
         holds = "values" if one.slim else "records"
-        table.add_row(kept.name, version, kernel, str(len(one.runs)), holds, last.time, Text(last.reason))
-    printer().print(table)
+        rows.append((kept.name, version, kernel, str(len(one.runs)), holds, last.time, last.reason))
+    headings = ("name", "version", "kernel", "runs", "holds", "since", "reason")
+    print_table(printer(), headings, rows, wordy=("reason",), right=("runs",))

@@ -16,6 +16,8 @@ from rushhour.quantities.words import plural
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rich.console import Console
+
     from rushhour.coverage.index import Index
     from rushhour.coverage.totals import Share, Totals
     from rushhour.lab.kernel import Kernel
@@ -231,13 +233,13 @@ def _show(index: Index, runs: int, made: Sequence[Path], never: str | None) -> N
     screen = printer()
     screen.print(sentence(index, runs), highlight=False, markup=False, soft_wrap=True)
     screen.print()
-    screen.print(_table([whole for whole, _ in folders], "folder"))
+    _table(screen, [whole for whole, _ in folders], "folder")
     worst = sorted(
         (one for _, files in folders for one in files),
         key=lambda one: (one.lines.executed - one.lines.total, one.name),
     )
     screen.print()
-    screen.print(_table(worst[:_ROWS], "file, most lines unexecuted first"))
+    _table(screen, worst[:_ROWS], "file, most lines unexecuted first")
     if len(worst) > _ROWS:
         echo(f"and {plural(len(worst) - _ROWS, 'more file')}, on the page")
     if never:
@@ -258,21 +260,13 @@ def _show_never(found: dict[str, list[dict[str, Any]]]) -> None:
             echo(f"  {one['first']:>6}  {one['name']}")
 
 
-def _table(rows: Sequence[Totals], title: str) -> Any:
-    from rich.table import Table
+def _table(screen: Console, rows: Sequence[Totals], title: str) -> None:
+    from rushhour.cli.screen import print_table
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(title, overflow="fold")  # numbers stay whole
-    for heading in ("lines", "", "functions", "", "branches", ""):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in rows:
-        cells = [
-            text
-            for part in (row.lines, row.functions, row.branches)
-            for text in (
-                f"{part.executed}/{part.total}",
-                part.said if part.total else "",
-            )
-        ]
-        table.add_row(row.name, *cells)
-    return table
+    parts = ("lines", "functions", "branches")
+    shown = [(row.name, *(_share(part) for part in (row.lines, row.functions, row.branches))) for row in rows]
+    print_table(screen, (title, *parts), shown, right=parts)
+
+
+def _share(part: Share) -> str:
+    return f"{part.executed}/{part.total}" + (f" {part.said:>5}" if part.total else "")

@@ -235,18 +235,14 @@ def _default() -> str:
 
 
 def _table(found: list[Kernel]) -> None:
-    from rich.table import Table
+    from rushhour.cli.screen import print_table, printer
 
-    from rushhour.cli.screen import printer
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    releases = max(len(one.release) for one in found)
-    # What is copied into a command stays whole: where there is no room a name goes on in the next line.
-    for heading, least in (("name", 12), ("id", 12), ("release", releases), ("source", 12), ("from", 7)):
-        table.add_column(heading, min_width=least, overflow="fold")
-    for one in found:
-        table.add_row(one.name, one.id, one.release, _origin(one), "package" if one.package else "built here")
-    printer().print(table)
+    headings = ("name", "id", "release", "source", "from")
+    rows = [
+        (one.name, one.id, one.release, _origin(one), "package" if one.package else "built here")
+        for one in found
+    ]
+    print_table(printer(), headings, rows, wordy=("source",))
 
 
 def _origin(one: Kernel) -> str:
