@@ -130,7 +130,8 @@ def _facts(one: Baseline) -> dict[str, Any]:
         "agent": about.agent,
         "lab": about.lab,
         "scenarios": [
-            {"name": entry.name, "sha256": entry.sha256, "quick": entry.quick} for entry in one.scenarios
+            {"name": entry.name, "sha256": entry.sha256, "quick": entry.quick, "sets": [*entry.sets]}
+            for entry in one.scenarios
         ],
         "cells": len({(run.scenario, run.cell) for run in one.runs}),
         "seeds": sorted({run.seed for run in one.runs}),
@@ -161,12 +162,18 @@ def _tell(one: Baseline, *, as_json: bool) -> None:
         "skipped": f"{facts['skipped']} skipped",
     }
     doubts = [text for word, text in said.items() if facts[word]]
+    asked = [
+        f"{entry.name} with " + shlex.join(word for text in entry.sets for word in ("--set", text))
+        for entry in one.scenarios
+        if entry.sets
+    ]
     rows = {
         "baseline": f"{click.style(one.name, bold=True)} version {one.version}  {facts['reason']}".rstrip(),
         "kernel": f"{kernel.get('name')}  {kernel.get('release')}",
         "holds": f"{plural(facts['runs'], 'run')}: {plural(len(one.scenarios), 'scenario')}, "
         f"{plural(facts['cells'], 'cell')}, "
         f"{plural(len(facts['seeds']), 'seed')}; {holds}",
+        **({"asked": "; ".join(asked)} if asked else {}),
         **({"doubtful": ", ".join(doubts)} if doubts else {}),
         "folder": f"{one.path} ({facts['bytes'] / 1e3:.0f} kB without records)",
     }
