@@ -11,7 +11,7 @@ from itertools import groupby, permutations
 from typing import TYPE_CHECKING, Any
 
 from rushhour.plan import labels
-from rushhour.plan.classes import Course, ceilings
+from rushhour.plan.classes import Course, ceilings, ceilings_of
 from rushhour.plan.flows import PlannedFlow, header_bytes, payload_and_frame, stop_ns
 from rushhour.quantities.ways import shares
 from rushhour.spec.workload import DEFAULT_REQUEST, DEFAULT_RESPONSE, Flow
@@ -345,6 +345,10 @@ def _ends(layout: Layout) -> list[dict[str, object]]:
     return ends
 
 
+def _changing(course: Course) -> dict[str, object]:
+    return {"over_time": {"ceil_bps": [list(step) for step in course]}} if course else {}
+
+
 def _end(layout: Layout, stage: Stage) -> dict[str, object]:
     """What a stage does, as the context has it; `over_time` and `classes` only where there are some."""
     limit = stage.known or stage.limit
@@ -365,6 +369,7 @@ def _end(layout: Layout, stage: Stage) -> dict[str, object]:
             "ceil_bps": entry.ceil_bps,
             "flows": list(entry.flows),
         }
+        | _changing(ceilings_of(entry, stage.rate_bps))
         for entry in stage.classes
     ]
     more = {"over_time": over_time, "classes": classes}

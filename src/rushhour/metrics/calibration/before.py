@@ -19,6 +19,7 @@ from rushhour.metrics.calibration.finding import (
 from rushhour.metrics.thinning import netem_words, thins
 from rushhour.quantities.ways import shares
 from rushhour.record import courses
+from rushhour.series.fullness import rest_bps
 from rushhour.tc.kinds import kind_of
 
 if TYPE_CHECKING:
@@ -115,12 +116,12 @@ def trains(record: Record) -> Iterator[CalibrationFinding]:
     for entry in record.result.calibration.trains:
         train = trains[entry.train]
         flow = _between(record, train)
-        # Its packets belong to no class, so the rate is the slowest shaper's and no ceiling.
+        # Its packets belong to no flow: the rate is the slowest shaper's, or of a class without flows.
         crossed = ends_of(record, flow.ends) if flow else []
         # Packets that take several ways in turn have the rate of all; each end carries its share of them.
         taken = shares(flow.ways if flow.in_turn else (flow.ends,)) if flow else {}
         shaped = [end for end in ends_of(record, taken) if end.rate_bps and end.role != "police"]
-        rates = [(end.rate_bps or 0) / taken[end.end] for end in shaped]
+        rates = [rest_bps(end) / taken[end.end] for end in shaped]
         if flow is None or not rates or not _alike(record, flow):
             continue
         arrivals = np.sort(np.asarray(entry.arrivals_ns, np.float64))
