@@ -101,7 +101,7 @@ class Flow:
     bottleneck_ends: tuple[int, ...] = ()
     """The bottlenecks of the ways, `bottleneck_end` among them."""
     ceiling_bps: int | None = None
-    """What the path allows this flow at most, whatever the rates of its links: a class, a policer, fq."""
+    """What the path allows this flow at most, beside its links' rates: a class, a policer, fq, netem."""
     ceilings: Course = ()
     """The same from when on, where that changes; `ceiling_bps` is the mean then."""
     arrived_ns: int | None = None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from rushhour.quantities.netem_rate import as_counted, netem_rate
 from rushhour.quantities.tc_units import RATES, scaled
 from rushhour.record import courses
 from rushhour.tc import kinds as tc
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rushhour.quantities.netem_rate import NetemRate
     from rushhour.record.context import End, Flow, LinkClass
     from rushhour.record.courses import Course
     from rushhour.record.decode import Rows
@@ -115,7 +117,7 @@ def full(record: Record, flow: Flow, edges: Numbers) -> Full:
     lone = not any(mine & other.crossed for other in streams)
     for end in (ends[number] for number in mine if number in ends and record.has("qdisc")):
         rows = record.root_qdisc(end.end)
-        sent = [_counts(rows)] if len(rows) else []
+        sent = [_counts(rows, netem_rate(end.queue))] if len(rows) else []
         found = _either(found, _busy(sent, _rates(end), edges, rtt_s), alone=lone)
     for one in ceilings(record, flow):
         shared = any(one.holds(other) and one.end.end in other.crossed for other in streams)
@@ -123,8 +125,9 @@ def full(record: Record, flow: Flow, edges: Numbers) -> Full:
     return found
 
 
-def _counts(rows: Rows) -> tuple[Numbers, Numbers]:
-    return rows["t_ns"].astype(np.float64) * 1e-9, rows["bytes"].astype(np.float64)
+def _counts(rows: Rows, by: NetemRate | None = None) -> tuple[Numbers, Numbers]:
+    """When how many bytes had passed, as netem counts them."""
+    return rows["t_ns"].astype(np.float64) * 1e-9, as_counted(rows["bytes"], rows["packets"], by, so_far=True)
 
 
 def _either(found: Full, busy: Truth, *, alone: bool) -> Full:
