@@ -66,4 +66,4 @@ main()
 
 def test_control_c_before_the_command_line_is_loaded_is_an_interruption() -> None:
     done = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (130, "")
+    assert (done.returncode, done.stderr) == (130, "\ninterrupted\n")

@@ -1,4 +1,4 @@
-"""A second Ctrl-C, or whatever else asks for an end, while a command is ending."""
+"""Control-C, or whatever else asks for an end: while a command is loaded, while it works, while it ends."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import os
 import signal
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # Of a command that ends one thread goes on, as one that waits for a guest's end does.
 PROGRAM = """\
@@ -41,6 +45,146 @@ def test_a_second_signal_ends_at_once_and_without_a_traceback(how: str, number: 
         assert process.stdout.readline() == "ending\n"
         process.send_signal(number)
         said = process.communicate(timeout=30)
-    assert said == ("", "")
+    assert said == ("", "interrupted\n" if how == "interrupted" else "")
     # As a shell shows them these are 130, 143 and 129.
     assert process.returncode == -number
+
+
+LOADING = """\
+import sys, time
+from rushhour import cli
+
+def loads(**_: object) -> int:
+    import lossy
+    time.sleep(60)
+    return 0
+
+cli.cli.main = loads
+cli.main()
+"""
+# Interrupted where no exception gets out, as in the callbacks and C code of an import.
+LOSSY = """\
+import signal, weakref
+
+class Thing:
+    pass
+
+thing = Thing()
+kept = weakref.ref(thing, lambda _: signal.raise_signal(signal.{number}))
+del thing
+"""
+
+
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_an_interrupt_while_a_module_is_loaded_is_not_lost(number: str, tmp_path: Path) -> None:
+    (tmp_path / "lossy.py").write_text(LOSSY.format(number=number))
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([*sys.path, str(tmp_path)])}
+    done = subprocess.run(
+        [sys.executable, "-c", LOADING], env=env, capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
+CLEANING = """\
+import os, signal, time
+from rushhour import cli
+
+def works(**_: object) -> int:
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(60)
+    finally:
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(20):
+            time.sleep(0.01)
+        print("all is removed", flush=True)
+        if late:
+            time.sleep(1)
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(60)
+    return 0
+
+cli.cli.main = works
+late = {late}
+cli.main()
+"""
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_pressed_twice_it_is_one_request_and_pressed_again_it_is_another(late: bool) -> None:
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", CLEANING.format(late=late)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "all is removed\n", "interrupted\n")
+
+
+CHANGED = """\
+import os, signal, sys
+from rushhour import cli
+
+class Panic(BaseException):
+    pass
+
+def works(**_: object) -> int:
+    try:
+        if sys.argv[1:] == ["interrupted"]:
+            os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt as error:
+        raise Panic("no NumPy") from error
+    raise Panic("a fault")
+
+cli.cli.main = works
+cli.main()
+"""
+
+
+def test_an_interrupt_of_which_foreign_code_makes_something_else_is_one() -> None:
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+
+    def ended(*words: str) -> tuple[int, str]:
+        command = [sys.executable, "-c", CHANGED, *words]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, check=False)
+        return done.returncode, done.stderr.splitlines()[-1]
+
+    assert ended("interrupted") == (130, "interrupted")
+    assert ended() == (1, "Panic: a fault")
+
+
+# As a person does it who presses Control-C while a certain module is loaded.
+STRUCK = """\
+import sys
+module = sys.argv.pop(1)
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == module:
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupting())
+from rushhour.__main__ import main
+main()
+"""
+KEPT, KNOWN = "what finished is kept", "what has run is known"
+
+
+@pytest.mark.parametrize(
+    ("words", "module", "said"),
+    [
+        ("run window-scaling", "rushhour.running.runner", KEPT),
+        ("demo --no-open", "rushhour.running.runner", KEPT),
+        ("coverage suite/slow-start", "rushhour.coverage.index", KEPT),
+        ("compare a b", "rushhour.verdict", KNOWN),
+        ("check .", "rushhour.check", KNOWN),
+        ("kernel build debian:6.12", "rushhour.lab.kernel", "what is compiled is kept"),
+    ],
+)
+def test_what_may_be_gone_on_with_is_said_however_early(
+    words: str, module: str, said: str, tmp_path: Path
+) -> None:
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", STRUCK, module, *words.split()],
+        cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (130, f"\ninterrupted; {said}. To go on: the same command\n")
+    assert not [*tmp_path.iterdir()]

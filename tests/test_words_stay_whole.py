@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.text import Text
 
-from rushhour.cli.screen import console, say
+from rushhour.cli.screen import console, print_table, say
 
 PATH = "results/check/2026-11-27/01-tcp-cubic-be-gentler-after-a-loss/report.html"
 SENTENCE = "Worse: suite/slow-start: goodput is 12 % less, see"
@@ -48,3 +48,56 @@ def test_wide_letters_count_for_what_they_take() -> None:
 
 def test_a_terminal_obeys_nothing_of_it() -> None:
     assert said("\x1b[31mx [red]y[/]", terminal=True) == ["\ufffd[31mx [red]y[/]"]
+
+
+ROWS: list[tuple[str | Text, ...]] = [
+    ("debian-6.12-coverage", "6.12.117", "debian 6.12.117-1~deb12u1 with coverage", "12"),
+    ("my own", "7.3.4", Text("git 3de20671cb61"), ""),
+]
+HEADINGS = ("name", "release", "source", "runs")
+
+
+def table(width: int, wordy: tuple[str, ...] = ("source",)) -> list[str]:
+    sink = io.StringIO()
+    screen = console(file=sink, force_terminal=True, width=width, color_system=None)
+    print_table(screen, HEADINGS, ROWS, wordy=wordy, right=("runs",))
+    return [line.rstrip() for line in sink.getvalue().splitlines()]
+
+
+def test_a_table_breaks_only_between_words() -> None:
+    assert table(80) == [
+        "name                  release   source                                   runs",
+        "debian-6.12-coverage  6.12.117  debian 6.12.117-1~deb12u1 with coverage    12",
+        "my own                7.3.4     git 3de20671cb61",
+    ]
+    assert table(60)[1:4] == [
+        "debian-6.12-coverage  6.12.117  debian                    12",
+        "                                6.12.117-1~deb12u1",
+        "                                with coverage",
+    ]
+
+
+def test_a_table_that_is_too_wide_is_a_block_for_each_row() -> None:
+    assert table(40) == [
+        "debian-6.12-coverage",
+        "  release  6.12.117",
+        "  source   debian 6.12.117-1~deb12u1",
+        "  with coverage",
+        "  runs     12",
+        "my own",
+        "  release  7.3.4",
+        "  source   git 3de20671cb61",
+    ]
+
+
+@pytest.mark.parametrize("width", range(10, 100))
+def test_every_word_of_a_table_is_whole_at_every_width(width: int) -> None:
+    for wordy in (("source",), ("source", "name"), ()):
+        words = {word for row in ROWS for cell in row for word in str(cell).split()}
+        assert words <= {word for line in table(width, wordy) for word in line.split()}
+
+
+def test_a_table_without_rows_has_its_headings() -> None:
+    sink = io.StringIO()
+    print_table(console(file=sink, width=40), HEADINGS, [])
+    assert sink.getvalue().split() == [*HEADINGS]

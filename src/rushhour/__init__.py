@@ -11,18 +11,18 @@ machines is slow. docs/api.md has the whole of it.
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
-
-from rushhour.errors import RushHourError
 from rushhour.version import __version__
 
+# Nothing else is loaded here, not even `typing`: every command begins with this module, before it can say
+# anything of an interruption.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+    from typing import Any
 
     from rushhour.diagnosis import run as diagnose
+    from rushhour.errors import RushHourError
     from rushhour.record.record import Record
     from rushhour.record.result_set import ResultSet
     from rushhour.verdict import Verdict
@@ -33,6 +33,7 @@ __all__ = ["Record", "ResultSet", "RushHourError", "__version__", "compare", "di
 _HOMES = {
     "Record": ("rushhour.record.record", "Record"),
     "ResultSet": ("rushhour.record.result_set", "ResultSet"),
+    "RushHourError": ("rushhour.errors", "RushHourError"),
     "diagnose": ("rushhour.diagnosis", "run"),
 }
 
@@ -58,7 +59,7 @@ def run(
 
     Args:
         scenario: A file, or a name of the catalogue.
-        kernels: Kernels under test by name; by default the one built last.
+        kernels: Kernels under test by name; by default the one of the latest version.
         sets: `KEY=VALUE` words over the scenario's keys.
         repeat: Runs of each cell; by default the scenario's.
         seed: What losses and jitter start from; by default the scenario's.
@@ -118,6 +119,9 @@ def open(path: str | Path) -> ResultSet:  # noqa: A001 - as in `rushhour.open`
 
 
 def __getattr__(name: str) -> object:
+    from importlib import import_module  # noqa: PLC0415
+    from importlib.util import find_spec  # noqa: PLC0415
+
     if name in _HOMES:
         module, inner = _HOMES[name]
         return getattr(import_module(module), inner)

@@ -16,6 +16,7 @@ def main() -> None:
             raise
         sys.exit(_without(str(error)))
     except KeyboardInterrupt:  # before the command line is there to say so
+        print("\ninterrupted", file=sys.stderr)
         sys.exit(_INTERRUPTED)
     command()
 

@@ -8,14 +8,18 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from result_sets import AGENT, kernel, result_set, study
 
 from rushhour import baseline
 from rushhour.baseline import shelf
+from rushhour.cli import cli
 from rushhour.errors import RecordError, RushHourError, UsageError
-from rushhour.verdict import side
+from rushhour.verdict import judge, side
+from rushhour.verdict.lane import batches_of
 
 NOW = "2026-11-21T09:00:00Z"
 
@@ -122,6 +126,31 @@ def test_a_baseline_of_a_baseline_is_the_same(tmp_path: Path) -> None:
     assert (exported.path / "baseline.json").read_bytes() == (direct.path / "baseline.json").read_bytes()
     with pytest.raises(UsageError, match="only metrics are known of 2 of 2 runs"):
         baseline.save("again", exported.path, time=NOW)
+
+
+def test_the_words_it_was_asked_with_are_kept_told_and_in_commands(tmp_path: Path) -> None:
+    made = result_set(tmp_path / "results", scenario="suite/start")
+    other = result_set(
+        tmp_path / "other", scenario="suite/start", kernels=[kernel("next", "6.13.0")], apart=True
+    )
+    words = ["topology.rate=1mbit", "flow.long.cc=[bbr]"]
+    for one in (made, other):
+        about = json.loads((one.path / "set.json").read_text())
+        (one.path / "set.json").write_text(json.dumps({**about, "asked": {"sets": words}}))
+    baseline.save("stable", made.path, time=NOW)
+    baseline.save("copy", "stable", time=NOW, slim=True)
+    for name in ("stable", "copy"):
+        found = side.of_baseline(baseline.find(name))
+        assert list(found.sets["suite/start"]) == words
+        verdict = judge(found, side.of_sets([other], "other"))
+        asked = "suite/start was asked for with --set topology.rate=1mbit --set 'flow.long.cc=[bbr]'"
+        assert asked in verdict.notes
+        assert all(list(cell.sets) == words for cell in verdict.document().cells)
+    shown = CliRunner().invoke(cli, ["baseline", "show", "stable"], catch_exceptions=False).stdout
+    assert "\nasked     suite/start with --set topology.rate=1mbit --set 'flow.long.cc=[bbr]'\n" in shown
+    nobody: Any = None
+    (batch,) = batches_of(side.of_baseline(baseline.find("stable")), nobody)
+    assert batch.asked == {"sets": words}
 
 
 def test_a_name_is_never_overwritten(tmp_path: Path) -> None:
@@ -325,6 +354,58 @@ def test_a_save_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
 
     baseline.save("stable", tmp_path / "results", time=NOW)
     assert baseline.find("stable").version == 1
+
+
+def test_an_interrupt_leaves_a_version_and_its_promotion_or_neither(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result_set(tmp_path / "results")
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shelf, "point", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            baseline.save("stable", tmp_path / "results", time=NOW)
+    assert [one for one in shelf.place("stable").iterdir() if one.name != ".lock"] == []
+    assert baseline.save("stable", tmp_path / "results", time=NOW).version == 1
+
+    point = shelf.point
+
+    def late(*words: Any) -> None:
+        point(*words)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shelf, "point", late)
+    with pytest.raises(KeyboardInterrupt):
+        baseline.promote("stable", tmp_path / "results", reason="again", time=NOW)
+    assert baseline.find("stable").version == 2
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_an_interrupt_while_a_baseline_in_a_folder_is_replaced_loses_none(
+    at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result_set(tmp_path / "results")
+    folder = tmp_path / "mine"
+    baseline.save(str(folder), tmp_path / "results", time=NOW)
+    rename, seen = Path.rename, [0]
+
+    def struck(path: Path, target: Path) -> Path:
+        done = rename(path, target)
+        if folder in (path, Path(target)):
+            seen[0] += 1
+            if seen[0] == at:
+                raise KeyboardInterrupt
+        return done
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", struck)
+        with pytest.raises(KeyboardInterrupt):
+            baseline.promote(str(folder), tmp_path / "results", reason="again", time=NOW)
+    assert baseline.find(folder).version == at
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "results"]
 
 
 PROMOTE = """

@@ -1,6 +1,8 @@
 """Series of commits: those that take back others, and what is kept for the next check."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from checks import BODY, elsewhere, judged, measured
@@ -118,6 +120,40 @@ def test_a_file_that_git_ignores_is_named_where_the_build_asks_for_it(tree: Path
     assert found["sentence"].endswith(
         " two.c is here, but git ignores it (git add --force), or it is not committed."
     )
+
+
+def bisections(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """The good and bad ends of the bisections that reports advise."""
+    reports = [Path(one["report"]) for one in found["commits"] if "report" in one]
+    documents = [json.loads(report.with_name("verdict.json").read_text()) for report in reports]
+    asked = [words.split() for document in documents for words in document["next"]]
+    bisected = [words for words in asked if words[1] == "bisect"]
+    return [(words[words.index("--good") + 1], words[words.index("--bad") + 1]) for words in bisected]
+
+
+def test_a_bisection_is_advised_where_the_tree_has_commits_between_and_both_ends(tree: Path) -> None:
+    base = git(tree, "rev-parse", "HEAD")
+    commit(tree, "a comment", README="x")
+    head = commit(tree, "slower", one__c=BODY.format(80))
+    assert bisections(judged(tree, base)) == []
+    assert bisections(judged(tree, base, at_once=True)) == [(base, head)]
+    (tree / "one.c").write_text(BODY.format(70))
+    assert judged(tree, base, at_once=True)["verdict"] == "worse"
+    # What is not committed is in no tree.
+    assert bisections(judged(tree, base, at_once=True)) == []
+    git(tree, "checkout", "-q", "-f", "--orphan", "rebased")
+    commit(tree, "slow from the beginning", one__c=BODY.format(60))
+    assert bisections(judged(tree, head, at_once=True)) == []
+
+
+def test_no_bisection_is_advised_to_what_is_not_committed_after_a_commit_that_does_not_build(
+    tree: Path,
+) -> None:
+    commit(tree, "does not build", one__c="int one = nonsense;\n")
+    (tree / "one.c").write_text(BODY.format(80))
+    found = judged(tree, "HEAD^")
+    assert [one["verdict"] for one in found["commits"]] == ["broken", "worse"]
+    assert bisections(found) == []
 
 
 def test_folders_of_a_series_say_which_commit_it_is(tree: Path) -> None:

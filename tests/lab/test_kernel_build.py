@@ -17,7 +17,7 @@ from little_tree import MAKEFILE, make_tree, starts
 
 from rushhour.cli import cli
 from rushhour.errors import DOCTOR, KernelError, LabError
-from rushhour.lab import boot, packages
+from rushhour.lab import agent, boot, packages
 from rushhour.lab import kernel as kernels
 from rushhour.lab.kernel import config, process, store
 
@@ -39,6 +39,48 @@ def test_a_build_is_found_by_name_id_and_source(tree: Path) -> None:
         assert kernels.find(name) == built
     assert kernels.default() == built
     assert built.identity["missing"] == ["NET_SCH_CBQ"]
+
+
+def released(folder: Path, release: str) -> str:
+    """A tree of this release."""
+    text = (make_tree(folder) / "Makefile").read_text()
+    (folder / "Makefile").write_text(text.replace("echo 6.99.0", f"echo {release}"))
+    return str(folder)
+
+
+def test_the_default_is_the_latest_version_whatever_was_built_after_it(tmp_path: Path) -> None:
+    first = kernels.build(released(tmp_path / "first", "6.9.0"))
+    assert kernels.default() == first
+    kernels.build(released(tmp_path / "candidate", "6.12.0-rc7"))
+    latest = kernels.build(released(tmp_path / "latest", "6.12.0"))
+    for older in ("5.10.262", "6.9.10", "6.12.0-rc8"):
+        kernels.build(released(tmp_path / older, older))
+        assert kernels.default() == latest
+    again = kernels.build(released(tmp_path / "again", "6.12.0"))
+    assert kernels.default() == again
+    kernels.remove("again")
+    kernels.remove("latest")
+    assert kernels.default().release == "6.12.0-rc8"
+
+
+def test_a_kernel_with_a_patch_is_the_default_only_where_there_is_no_other(tmp_path: Path) -> None:
+    patch = tmp_path / "0001-two.patch"
+    patch.write_text("--- a/one.c\n+++ b/one.c\n@@ -1 +1 @@\n-int one;\n+int one = 2;\n")
+    changed = kernels.build(released(tmp_path / "new", "6.12.0"), patches=[str(patch)])
+    assert kernels.default() == changed
+    plain = kernels.build(released(tmp_path / "old", "6.1.0"))
+    assert kernels.default() == plain
+
+
+def test_a_build_says_which_kernel_runs_will_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boot, "boot", starts)
+    monkeypatch.setattr(agent, "find", lambda: None)  # that which is found first is remembered
+    new, old = released(tmp_path / "new", "6.12.0"), released(tmp_path / "old", "5.10.0")
+    said = [CliRunner().invoke(cli, ["kernel", "build", tree]).stderr for tree in (new, old)]
+    assert "it is the default kernel: runs use it where none is named" in said[0]
+    assert "the default kernel is new (6.12.0); to use this one: --kernel old" in said[1]
+    alone = CliRunner().invoke(cli, ["kernel", "build", new, "--aside", "--name", "step"]).stderr
+    assert "to use this one: --kernel step" in alone
 
 
 def test_an_identity_holds_no_path(tree: Path, tmp_path: Path) -> None:

@@ -109,9 +109,11 @@ def test_what_was_built_here_goes_before_packages_and_the_latest_of_these_first(
     assert kernels.default().release == "6.12.10"
     aside = kernels.build(str(source(tmp_path / "b/step", "6.1.1")), aside=True)
     assert kernels.default().release == "6.12.10"
-    mine = made(tmp_path / "b/mine", "6.1.2")
+    made(tmp_path / "b/old", "6.1.2")
+    assert kernels.default().release == "6.12.10"
+    mine = made(tmp_path / "b/mine", "6.12.10")
     assert kernels.default() == mine
-    assert [one.release for one in kernels.installed()] == ["6.1.2", "6.1.1", "6.12.10", "6.9.10"]
+    assert [one.release for one in kernels.installed()] == ["6.12.10", "6.1.2", "6.1.1", "6.12.10", "6.9.10"]
     assert aside.package is None
 
 

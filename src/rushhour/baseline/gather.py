@@ -156,6 +156,7 @@ def _scenario(about: SetFile, name: str, known: Scenario, kernel: str | None) ->
         "title": known.title,
         "sha256": known.sha256,
         "quick": about.quick,
+        **({"sets": [*about.asked.sets]} if about.asked.sets else {}),
         "resolved": known.resolved,
         "failures": _on(kernel, about.failures),
         "skipped": _on(kernel, about.skipped),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,10 +68,7 @@ def save(
                 f"there is a baseline {name!r} already",
                 hint=f"to make these its new version: {promote}",
             )
-        number = _next(shelf.place(name))
-        made = _write(shelf.place(name) / str(number), material, name, number, reason, slim=slim)
-        shelf.point(name, [Promotion(number, time, reason)])
-        return made
+        return _promoted(name, (), material, reason, time, slim=slim)
 
 
 def promote(
@@ -113,10 +109,23 @@ def promote(
     material = _material(origin, kernel)
     with _writing(before.folder), shelf.locked(before.folder):
         before = shelf.kept(name)
-        number = _next(before.folder)
         thin = before.open().slim if slim is None else slim
-        made = _write(before.folder / str(number), material, name, number, reason, slim=thin)
-        shelf.point(name, [*before.promotions, Promotion(number, time, reason)])
+        return _promoted(name, before.promotions, material, reason, time, slim=thin)
+
+
+def _promoted(
+    name: str, before: Sequence[Promotion], material: Material, reason: str, time: str, *, slim: bool
+) -> Baseline:
+    """Write the next version of a name and make it the current one: both, or neither."""
+    number = _next(shelf.place(name))
+    version = shelf.place(name) / str(number)
+    try:
+        made = _write(version, material, name, number, reason, slim=slim)
+        shelf.point(name, [*before, Promotion(number, time, reason)])
+    except BaseException:  # an interrupt, too
+        if shelf.current(name) != number:
+            rooms.remove(version)
+        raise
     return made
 
 
@@ -138,13 +147,12 @@ def _replace(target: Path, material: Material, reason: str, *, slim: bool | None
     foreign = sorted({path.name for path in target.iterdir()} - {BASELINE, index.INDEX, "runs"})
     if foreign:
         raise UsageError(f"{target} holds more than a baseline: {foreign[0]}", hint="move it elsewhere first")
-    with _writing(target), tempfile.TemporaryDirectory(prefix=".old-", dir=target.resolve().parent) as room:
-        new = Path(room) / target.name
-        _write(
-            new, material, before.name, before.version + 1, reason, slim=before.slim if slim is None else slim
-        )
-        target.rename(Path(room) / ".before")
-        new.rename(target)
+    thin = before.slim if slim is None else slim
+    with _writing(target):
+        where = target.resolve()
+        with rooms.room(where.parent) as room:
+            _write(room / where.name, material, before.name, before.version + 1, reason, slim=thin)
+            rooms.take_place(room / where.name, where)
     return Baseline.open(target)
 
 

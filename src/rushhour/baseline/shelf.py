@@ -130,6 +130,15 @@ def kept(name: str) -> Kept:
     return Kept(name, folder, versions, promotions)
 
 
+def current(name: str) -> int | None:
+    """The version that a name stands for now; None where nothing is kept under it.
+
+    Raises:
+        RecordError: as of `kept`.
+    """
+    return kept(name).current if (place(name) / _FILE).is_file() else None
+
+
 def point(name: str, promotions: Sequence[Promotion]) -> None:
     """Write which version is the current one, at once or not at all."""
     entries = [{"version": one.version, "time": one.time, "reason": one.reason} for one in promotions]

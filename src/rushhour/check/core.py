@@ -182,7 +182,7 @@ class _Going:
     # Cells in which the last kernel with sanitizers complained.
     failing: frozenset[Key] = frozenset()
     subject: str = ""
-    # The one that is judged, if nothing else lies between it and what it is held against.
+    # The one that is judged, where no bisection in the tree finds another before it.
     commit: str = ""
 
     def __post_init__(self) -> None:
@@ -204,7 +204,7 @@ class _Going:
         change = between(self.where.place, before, after)
         reached = self._reach(change)
         self.subject = steps.subject(self.where.place, after)
-        self.commit = after if before == parent else ""
+        self.commit = "" if steps.may_bisect(self.where.place, before, after) else after
         found: dict[str, Any] = {
             "commit": after, "subject": self.subject,
             "change": telling.differing(change, reached),

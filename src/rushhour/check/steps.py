@@ -10,7 +10,7 @@ from rushhour.check.change import series
 from rushhour.errors import KernelError, UsageError
 from rushhour.lab import clock
 from rushhour.lab.kernel import git
-from rushhour.lab.kernel.snapshot import Beside, beside
+from rushhour.lab.kernel.snapshot import SUBJECT, Beside, beside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -107,6 +107,18 @@ def states(
             last = now
             yield now
         clock.sleep(every_s)
+
+
+def may_bisect(repository: Path, before: str, after: str) -> bool:
+    """Whether a bisection in the tree can find a commit between these: both are there, others between.
+
+    What is not committed yet is in no tree, and a base may be in no history, if a branch was rebased.
+    """
+    if subject(repository, after) == SUBJECT:
+        return False
+    parents = git.ask(repository, "rev-list", "--parents", "--max-count=1", after).split()[1:]
+    begin = git.ask(repository, "merge-base", before, after, default="").strip()
+    return before not in parents and begin == before
 
 
 def subject(repository: Path, commit: str) -> str:

@@ -24,6 +24,7 @@ from rushhour.version import __version__
 
 if TYPE_CHECKING:
     from types import FrameType
+    from typing import NoReturn
 
 # In the order of the help page. `rushhour NAME` is `rushhour.cli.NAME.NAME`, or as said here.
 COMMANDS = {
@@ -159,11 +160,17 @@ def cli() -> None:
     """A congestion laboratory: the real kernel's TCP, in virtual time, repeatable to the byte."""
 
 
-def _heed_signals() -> None:
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def _heed_signals() -> _Asked:
     """Let the signals that ask for an end be an interrupt; what the starter ignores, as nohup, stays so."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    asked = _Asked()
+    for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _interrupt)
+            signal.signal(number, asked)
+    signal.signal(signal.SIGALRM, asked)
+    return asked
 
 
 def _heed_encodings() -> None:
@@ -208,17 +215,22 @@ def main() -> None:
 
         answer(line)
         return
-    _heed_signals()
+    asked = _heed_signals()
     _heed_encodings()
     try:
         _carry_out()
+    except BaseException as error:
+        if isinstance(error, SystemExit) or not asked.raised:
+            raise
+        _tell_interrupted(error)  # what code that is not Python's made of an interrupt
     finally:
         _let_signals_end_it()
 
 
 def _let_signals_end_it() -> None:
     """Asked once more while the last threads end: then at once, and without a word of Python's."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
 
@@ -236,8 +248,8 @@ def _carry_out() -> None:
         usage, error_word, message = said.getvalue().partition("Error: ")
         click.echo(harmless(usage + error_word + indented(message.rstrip("\n"))), err=True)
         sys.exit(error.exit_code)
-    except (KeyboardInterrupt, click.Abort):
-        sys.exit(INTERRUPTED)
+    except (KeyboardInterrupt, click.Abort) as error:
+        _tell_interrupted(error)
     except BrokenPipeError:
         # Whoever read our output has seen enough; Python would complain once more when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -254,6 +266,13 @@ def _carry_out() -> None:
             raise
         tell(told)
         sys.exit(told.exit_code)
+
+
+def _tell_interrupted(error: BaseException) -> NoReturn:
+    from rushhour.cli.interrupted import sentence
+
+    click.echo(sentence(error), err=True)
+    sys.exit(INTERRUPTED)
 
 
 _ADVICE = {
@@ -290,6 +309,37 @@ def tell(error: RushHourError) -> None:
         say(console, f"  {indented(error.hint)}")
 
 
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    # To be ended by a signal is to be interrupted: what runs is stopped, what finished is kept.
-    raise KeyboardInterrupt
+class _Asked:
+    """What asks for an end is an interrupt: what runs is stopped, what finished is kept.
+
+    It is raised once. Pressed again within a moment it is the same request, which must not hinder the first
+    one in removing what was begun.
+    """
+
+    def __init__(self) -> None:
+        self._owed = self.raised = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if number != signal.SIGALRM:
+            self._owed = self._owed or signal.getitimer(signal.ITIMER_REAL)[0] == 0
+        if not self._owed:
+            return
+        self._owed = loads = _loads(frame)
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN_S if loads else _SAME_S)
+        if not loads:
+            self.raised = True
+            raise KeyboardInterrupt
+
+
+_SAME_S, _AGAIN_S = 1.0, 0.01
+_LOADER = "<frozen importlib._bootstrap>"
+
+
+def _loads(frame: FrameType | None) -> bool:
+    """Whether a module is being loaded. Python then loses an interrupt once in some ten times.
+
+    It comes to where no exception gets out: to C code that makes a module, or to what ends an import.
+    """
+    while frame is not None and frame.f_code.co_filename != _LOADER:
+        frame = frame.f_back
+    return frame is not None

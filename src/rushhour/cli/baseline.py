@@ -130,7 +130,8 @@ def _facts(one: Baseline) -> dict[str, Any]:
         "agent": about.agent,
         "lab": about.lab,
         "scenarios": [
-            {"name": entry.name, "sha256": entry.sha256, "quick": entry.quick} for entry in one.scenarios
+            {"name": entry.name, "sha256": entry.sha256, "quick": entry.quick, "sets": [*entry.sets]}
+            for entry in one.scenarios
         ],
         "cells": len({(run.scenario, run.cell) for run in one.runs}),
         "seeds": sorted({run.seed for run in one.runs}),
@@ -161,12 +162,18 @@ def _tell(one: Baseline, *, as_json: bool) -> None:
         "skipped": f"{facts['skipped']} skipped",
     }
     doubts = [text for word, text in said.items() if facts[word]]
+    asked = [
+        f"{entry.name} with " + shlex.join(word for text in entry.sets for word in ("--set", text))
+        for entry in one.scenarios
+        if entry.sets
+    ]
     rows = {
         "baseline": f"{click.style(one.name, bold=True)} version {one.version}  {facts['reason']}".rstrip(),
         "kernel": f"{kernel.get('name')}  {kernel.get('release')}",
         "holds": f"{plural(facts['runs'], 'run')}: {plural(len(one.scenarios), 'scenario')}, "
         f"{plural(facts['cells'], 'cell')}, "
         f"{plural(len(facts['seeds']), 'seed')}; {holds}",
+        **({"asked": "; ".join(asked)} if asked else {}),
         **({"doubtful": ", ".join(doubts)} if doubts else {}),
         "folder": f"{one.path} ({facts['bytes'] / 1e3:.0f} kB without records)",
     }
@@ -184,24 +191,20 @@ def _word(one: Baseline) -> str:
 
 
 def _table(found: list[tuple[Kept, Any]]) -> None:
-    from rich.table import Table
     from rich.text import Text
 
-    from rushhour.cli.screen import printer
+    from rushhour.cli.screen import print_table, printer
     from rushhour.errors import RushHourError
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("name", "version", "kernel", "runs", "holds", "since", "reason"):
-        table.add_column(
-            heading, no_wrap=heading != "reason", justify="right" if heading == "runs" else "left"
-        )
+    rows: list[tuple[str | Text, ...]] = []
     for kept, one in found:
         version = f"{kept.current} of {len(kept.versions)}"
         last = kept.promotions[-1]
         if isinstance(one, RushHourError):
-            table.add_row(kept.name, version, "-", "-", Text("damaged", "red"), last.time, one.message)
+            rows.append((kept.name, version, "-", "-", Text("damaged", "red"), last.time, one.message))
             continue
         kernel = f"{one.kernel.get('name')} {one.kernel.get('release')}"
         holds = "values" if one.slim else "records"
-        table.add_row(kept.name, version, kernel, str(len(one.runs)), holds, last.time, Text(last.reason))
-    printer().print(table)
+        rows.append((kept.name, version, kernel, str(len(one.runs)), holds, last.time, last.reason))
+    headings = ("name", "version", "kernel", "runs", "holds", "since", "reason")
+    print_table(printer(), headings, rows, wordy=("reason",), right=("runs",))

@@ -70,6 +70,7 @@ def bisect(
     Example: rushhour bisect --tree ~/linux --good v6.11 --bad v6.12 suite/slow-start goodput_bps
     """  # noqa: D301 - click wants the letter itself
     from rushhour import bisect as bisecting
+    from rushhour.cli.interrupted import SAME
     from rushhour.cli.lasting import Screen
     from rushhour.running import runner
 
@@ -78,7 +79,7 @@ def bisect(
     lab = runner.make_lab("uml")
     with (
         executing(on, audit, lab, console(stderr=True), jobs=options["jobs"], wanted=wanted) as executor,
-        Screen("what is known is kept. To go on: the same command with --resume") as screen,
+        Screen(f"what is known is kept. {SAME} with --resume") as screen,
     ):
         document = bisecting.bisect(
             tree,

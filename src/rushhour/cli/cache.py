@@ -83,21 +83,13 @@ def _show(*, as_json: bool) -> None:
 
 
 def _print(kinds: list[tuple[Kind, int]], free: int) -> None:
-    from rich.table import Table
-
-    from rushhour.cli.screen import printer
+    from rushhour.cli.screen import print_table, printer
     from rushhour.lab import cached
     from rushhour.quantities import short
 
     screen = printer()
     total = short.size(sum(size for _, size in kinds))
     screen.print(f"{cached.root()}: {total}; {short.size(free)} free on its disk", soft_wrap=True)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("KIND", "SIZE", "HOLDS", "LIMIT OR COMMAND"):
-        table.add_column(
-            name, justify="right" if name == "SIZE" else "left", no_wrap=name in ("KIND", "SIZE")
-        )
-    for kind, size in kinds:
-        if size:
-            table.add_row(kind.name, short.size(size), kind.what, kind.limit)
-    screen.print(table)
+    headings = ("KIND", "SIZE", "HOLDS", "LIMIT OR COMMAND")
+    rows = [(kind.name, short.size(size), kind.what, kind.limit) for kind, size in kinds if size]
+    print_table(screen, headings, rows, wordy=headings[2:], right=("SIZE",))

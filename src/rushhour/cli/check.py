@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rushhour.cli import INTERRUPTED, SETTINGS
+from rushhour.cli import SETTINGS
 from rushhour.cli.drill import drilling
+from rushhour.cli.interrupted import SAME, interruption
 from rushhour.cli.on import elsewhere, executing
 from rushhour.cli.screen import console, echo, printer, say, tell_json
 from rushhour.errors import UsageError
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from rushhour.lab.base import Lab
     from rushhour.running.batch import Outcome
     from rushhour.running.executor import Executor
+
+_KNOWN = f"what has run is known. {SAME}"
 
 
 @click.command(
@@ -58,6 +61,7 @@ if TYPE_CHECKING:
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Runs at once; default: one per CPU.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 @elsewhere
+@interruption(_KNOWN)
 def check(
     tree: str,
     *,
@@ -103,7 +107,7 @@ def check(
     lab = make_lab()
     with executing(on, audit, lab, console(stderr=True), jobs=made.jobs) as executor:
         if watch:
-            return _watched(tree, base, made, lab, executor)
+            _watched(tree, base, made, lab, executor)
         document = _once(tree, base, made, lab, executor)
     if as_json:
         tell_json(document)
@@ -120,14 +124,14 @@ def _once(tree: str, base: str | None, options: Any, lab: Lab, executor: Executo
     from rushhour.check import check as judge
     from rushhour.cli.lasting import Screen
 
-    with Screen("what has run is known. To go on: the same command") as screen:
+    with Screen(_KNOWN) as screen:
         return judge(
             tree, base, options=options, lab=lab, executor=executor, watch=_Told(screen.tell),
             tell=screen.tell, note=screen.note,
         )  # fmt: skip
 
 
-def _watched(tree: str, base: str | None, options: Any, lab: Lab, executor: Executor | None) -> int:
+def _watched(tree: str, base: str | None, options: Any, lab: Lab, executor: Executor | None) -> None:
     """Judge at each save, until Control-C."""
     from rushhour.check.steps import states
     from rushhour.errors import RushHourError
@@ -138,17 +142,13 @@ def _watched(tree: str, base: str | None, options: Any, lab: Lab, executor: Exec
         say(words, str(error))
         words.print("waiting for the next save; Control-C ends", style="dim")
 
-    try:
-        for _ in states(tree, refused=refused):
-            try:
-                _tell(_once(tree, base, options, lab, executor))
-            except RushHourError as error:
-                refused(error)
-            else:
-                words.print("waiting for the next save; Control-C ends", style="dim")
-    except KeyboardInterrupt:
-        pass
-    return INTERRUPTED
+    for _ in states(tree, refused=refused):
+        try:
+            _tell(_once(tree, base, options, lab, executor))
+        except RushHourError as error:
+            refused(error)
+        else:
+            words.print("waiting for the next save; Control-C ends", style="dim")
 
 
 @dataclass

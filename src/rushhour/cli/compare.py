@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from rushhour.cli import INTERRUPTED, SETTINGS
+from rushhour.cli import SETTINGS
 from rushhour.cli.compare_scripts import VARIANTS, Asked, compare_scripts
 from rushhour.cli.drill import drilling
+from rushhour.cli.interrupted import SAME, interruption
 from rushhour.cli.on import elsewhere, executing, keeping
 from rushhour.cli.screen import console, tell_json
 from rushhour.errors import UsageError
@@ -73,6 +74,7 @@ _OF_SCRIPTS = {
 )  # fmt: skip
 @elsewhere
 @keeping
+@interruption(f"what has run is known. {SAME}")
 def compare(
     base: str,
     candidate: str,
@@ -138,18 +140,14 @@ def compare(
     # Of records alone nothing is run, and no machine has to be one for virtual kernels.
     lab = None if on is None else make_lab()
     wanted = runner.keeping("uml", keep, store)
-    try:
-        with (
-            executing(on, audit, lab, words, jobs=options["jobs"], wanted=wanted) as executor,
-            display(words) as watch,
-        ):
-            made = verdict.compare(
-                base, candidate, variables=variables or ("kernel",), out=out, watch=watch, lab=lab,
-                executor=executor, wanted=wanted, **options,
-            )  # fmt: skip
-    except KeyboardInterrupt:
-        words.print("interrupted; what has run is known. To go on: the same command")
-        return INTERRUPTED
+    with (
+        executing(on, audit, lab, words, jobs=options["jobs"], wanted=wanted) as executor,
+        display(words) as watch,
+    ):
+        made = verdict.compare(
+            base, candidate, variables=variables or ("kernel",), out=out, watch=watch, lab=lab,
+            executor=executor, wanted=wanted, **options,
+        )  # fmt: skip
     _keep_and_tell(made, forms, db, words, as_json=as_json)
     return made.exit
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rushhour.cli import INTERRUPTED
 from rushhour.cli.screen import echo, tell_json
 
 if TYPE_CHECKING:
@@ -50,11 +49,7 @@ def compare_scripts(asked: Asked) -> int:
     )  # fmt: skip
     folder = asked.out or place.folder_for(asked.base, asked.candidate, clock.now())
     with place.alone(folder):
-        try:
-            made = scripts.compare(*kernels)
-        except KeyboardInterrupt:
-            echo("interrupted", err=True)
-            return INTERRUPTED
+        made = scripts.compare(*kernels)
         telling.keep(folder, made.document, made.report, made.changes, asked.forms)
     if asked.as_json:
         tell_json(made.document)

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rushhour.cli import INTERRUPTED, SETTINGS
+from rushhour.cli import SETTINGS
+from rushhour.cli.interrupted import SAME, interruption
 from rushhour.cli.screen import console, echo, tell_json
 from rushhour.quantities.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from rich.console import Console
 
     from rushhour.coverage.index import Index
     from rushhour.coverage.totals import Share, Totals
@@ -36,6 +39,7 @@ _FAILED = 1
 @click.option("--tree", metavar="FOLDER", default="", help="The kernel's source, for names in the tracefile.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder of what is written.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@interruption(f"what finished is kept. {SAME}")
 def coverage(
     what: tuple[str, ...],
     *,
@@ -72,8 +76,6 @@ def coverage(
     from rushhour.running import covered
 
     sets, failed = _results(what, kernel, how, out)
-    if sets is None:
-        return INTERRUPTED
     counting, folders = covered.counted(sets, kernel)
     words = console(stderr=True)
     with words.status(f"decoding {plural(len(folders), 'run')}") as status:
@@ -92,8 +94,8 @@ def coverage(
 
 def _results(
     what: Sequence[str], kernel: str | None, how: dict[str, Any], out: Path | None
-) -> tuple[list[ResultSet] | None, int]:
-    """The results that are named, or made now; None where that was interrupted. And how many runs failed."""
+) -> tuple[list[ResultSet], int]:
+    """The results that are named, or made now. And how many runs failed."""
     from rushhour.errors import UsageError
     from rushhour.record.folders import result_sets
 
@@ -108,7 +110,7 @@ def _results(
 
 def _run(
     what: Sequence[str], kernel: str | None, how: dict[str, Any], out: Path | None
-) -> tuple[list[ResultSet] | None, int]:
+) -> tuple[list[ResultSet], int]:
     from contextlib import closing
 
     from rushhour.cli.progress import display
@@ -122,17 +124,11 @@ def _run(
         out=None if out is None else out / "results",
     )
     lab = runner.make_lab("uml")
-    try:
-        with (
-            display(words) as screen,
-            closing(
-                runner.carry_out(batches, lab, jobs=how["jobs"], fresh=how["fresh"], watch=screen)
-            ) as going,
-        ):
-            failures = [one for one in going if one.error is not None and not one.skipped]
-    except KeyboardInterrupt:
-        words.print("interrupted; what finished is kept. To go on: the same command")
-        return None, 0
+    with (
+        display(words) as screen,
+        closing(runner.carry_out(batches, lab, jobs=how["jobs"], fresh=how["fresh"], watch=screen)) as going,
+    ):
+        failures = [one for one in going if one.error is not None and not one.skipped]
     for one in failures[:8]:
         words.print(str(one.error), style="red", highlight=False, markup=False, soft_wrap=True)
     if len(batches) == 1:
@@ -237,13 +233,13 @@ def _show(index: Index, runs: int, made: Sequence[Path], never: str | None) -> N
     screen = printer()
     screen.print(sentence(index, runs), highlight=False, markup=False, soft_wrap=True)
     screen.print()
-    screen.print(_table([whole for whole, _ in folders], "folder"))
+    _table(screen, [whole for whole, _ in folders], "folder")
     worst = sorted(
         (one for _, files in folders for one in files),
         key=lambda one: (one.lines.executed - one.lines.total, one.name),
     )
     screen.print()
-    screen.print(_table(worst[:_ROWS], "file, most lines unexecuted first"))
+    _table(screen, worst[:_ROWS], "file, most lines unexecuted first")
     if len(worst) > _ROWS:
         echo(f"and {plural(len(worst) - _ROWS, 'more file')}, on the page")
     if never:
@@ -264,21 +260,13 @@ def _show_never(found: dict[str, list[dict[str, Any]]]) -> None:
             echo(f"  {one['first']:>6}  {one['name']}")
 
 
-def _table(rows: Sequence[Totals], title: str) -> Any:
-    from rich.table import Table
+def _table(screen: Console, rows: Sequence[Totals], title: str) -> None:
+    from rushhour.cli.screen import print_table
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(title, overflow="fold")  # numbers stay whole
-    for heading in ("lines", "", "functions", "", "branches", ""):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in rows:
-        cells = [
-            text
-            for part in (row.lines, row.functions, row.branches)
-            for text in (
-                f"{part.executed}/{part.total}",
-                part.said if part.total else "",
-            )
-        ]
-        table.add_row(row.name, *cells)
-    return table
+    parts = ("lines", "functions", "branches")
+    shown = [(row.name, *(_share(part) for part in (row.lines, row.functions, row.branches))) for row in rows]
+    print_table(screen, (title, *parts), shown, right=parts)
+
+
+def _share(part: Share) -> str:
+    return f"{part.executed}/{part.total}" + (f" {part.said:>5}" if part.total else "")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rushhour.cli import SETTINGS
+from rushhour.cli.interrupted import SAME, interruption
 from rushhour.cli.screen import console, echo, tell_json
 from rushhour.quantities.words import plural
 
@@ -20,13 +21,13 @@ if TYPE_CHECKING:
     from rushhour.running.runner import Outcome
 
 SCENARIO = "fairness/three-buffers"
-INVALID, INTERRUPTED = 4, 130
+INVALID = 4
 WIDTH = 36
 """Letters of a bar."""
 
 
 @click.command(context_settings=SETTINGS, short_help="BBR against CUBIC over three buffers, in seconds.")
-@click.option("--kernel", metavar="K", help="The kernel; default: the one built last.")
+@click.option("--kernel", metavar="K", help="The kernel; default: the latest version.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
@@ -34,6 +35,7 @@ WIDTH = 36
 )
 @click.option("--open/--no-open", "browse", default=None, help="Open the page in a browser, or do not.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@interruption(f"what finished is kept. {SAME}")
 def demo(*, kernel: str | None, out: Path | None, browse: bool | None, as_json: bool) -> int:
     """Run BBR against CUBIC over three buffers, say who got what, and open the page about it.
 
@@ -47,13 +49,9 @@ def demo(*, kernel: str | None, out: Path | None, browse: bool | None, as_json: 
     (batch,) = runner.prepare([SCENARIO], kernels=[kernel] if kernel else [], out=out)
     if not as_json:
         _tell_begin(batch)
-    outcomes, stopped = _carry_out(batch)
-    failed = next((outcome.error for outcome in outcomes if outcome.error is not None), None)
+    failed = next((outcome.error for outcome in _carry_out(batch) if outcome.error is not None), None)
     if failed is not None:
         raise failed
-    if stopped:
-        echo("interrupted; what finished is kept. To go on: the same command", err=True)
-        return INTERRUPTED
     told = _told(batch)
     if as_json:
         tell_json(told)
@@ -64,19 +62,15 @@ def demo(*, kernel: str | None, out: Path | None, browse: bool | None, as_json: 
     return 0 if told["valid"] else INVALID
 
 
-def _carry_out(batch: Batch) -> tuple[list[Outcome], bool]:
-    """Every outcome, and whether it was cut short."""
+def _carry_out(batch: Batch) -> list[Outcome]:
     from rushhour.cli.progress import display
     from rushhour.running.runner import carry_out, make_lab
 
-    outcomes: list[Outcome] = []
-    words = console(stderr=True)
-    try:
-        with display(words) as screen, closing(carry_out([batch], make_lab("uml"), watch=screen)) as going:
-            outcomes.extend(going)
-    except KeyboardInterrupt:
-        return outcomes, True
-    return outcomes, False
+    with (
+        display(console(stderr=True)) as screen,
+        closing(carry_out([batch], make_lab("uml"), watch=screen)) as going,
+    ):
+        return list(going)
 
 
 def _told(batch: Batch) -> dict[str, Any]:

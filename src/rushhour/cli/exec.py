@@ -30,7 +30,7 @@ FAILED, BROKEN, INTERRUPTED, SIGNAL = 1, 122, 130, 128
 @click.argument("scenario")
 @click.argument("node")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-@click.option("--kernel", metavar="K", help="Kernel under test; default: the one built last.")
+@click.option("--kernel", metavar="K", help="Kernel under test; default: the latest version.")
 @click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Override a key of the scenario.")
 @click.option("--env", "variables", multiple=True, metavar="NAME=VALUE", help="A variable of the program's.")
 @click.option("--file", "files", multiple=True, metavar="NAME", help="A text beside the scenario to bring.")

@@ -172,10 +172,9 @@ def _address(text: str | None) -> str | None:
 
 
 def _tell(found: Status) -> None:
-    from rich.table import Table
     from rich.text import Text
 
-    from rushhour.cli.screen import printer
+    from rushhour.cli.screen import print_table, printer
 
     console = printer(highlight=False)
     fleet = found.fleet
@@ -184,13 +183,9 @@ def _tell(found: Status) -> None:
     if found.error:
         console.print(Text.assemble(("error: ", "bold red"), found.error.message))
         console.print(Text(f"  {found.error.hint}"))
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("host", "state", "workers", "busy", "memory", "tasks", "rushhour"):
-        right = heading in {"workers", "busy", "memory", "tasks"}
-        table.add_column(heading, no_wrap=heading != "host", justify="right" if right else "left")
-    for host in found.hosts:
-        table.add_row(*_row(host))
-    console.print(table)
+    headings = ("host", "state", "workers", "busy", "memory", "tasks", "rushhour")
+    rows = [_row(host) for host in found.hosts]
+    print_table(console, headings, rows, wordy=("host",), right=("workers", "busy", "memory", "tasks"))
     for host in found.hosts:
         for text in [host.why] * bool(host.why) + [host.hint] * bool(host.why and host.hint) + [*host.lacks]:
             console.print(Text(f"{host.name}: {text}"), soft_wrap=True)

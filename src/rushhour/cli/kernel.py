@@ -12,6 +12,7 @@ import click
 
 from rushhour.cli import SETTINGS
 from rushhour.cli import tell as tell_error
+from rushhour.cli.interrupted import SAME, interruption
 from rushhour.cli.screen import echo
 from rushhour.lab import clock
 from rushhour.plain import harmless
@@ -54,6 +55,7 @@ def kernel() -> None:
 @click.option("--from-nothing", is_flag=True, help="Compile everything, also what is built already.")
 @click.option("--train", is_flag=True, help="Train a release: minutes more, and quicker runs.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@interruption(f"what is compiled is kept. {SAME}")
 def build(
     source: str,
     name: str | None,
@@ -109,6 +111,8 @@ def build(
         echo(f"not trained, so that its runs take longer: {why}", err=True)
     started, fault = _start(built)
     _show(built, as_json=as_json, started=started)
+    if not as_json:
+        echo(_for_runs(built), err=True)
     key = built.origin().get("key")
     if key in (trees := kernels.trees()) and not as_json:
         free = f"rushhour kernel clean {built.name}"
@@ -134,7 +138,7 @@ def list_kernels(*, as_json: bool) -> None:
         echo("there is no kernel yet; to build one: rushhour kernel build debian:6.12", err=True)
     else:
         _table(found)
-        echo(f"\nThe default kernel is {_default()}.")
+        echo(f"\nThe default kernel, the latest version of those not built aside, is {_default()}.")
     if not as_json and (trees := kernels.trees()):
         taken = f"{_trees(trees).capitalize()} take {_size(sum(trees.values()))}"
         echo(f"{taken}; to free it: rushhour kernel clean")
@@ -204,6 +208,21 @@ def _size(count: int) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
+def _for_runs(built: Kernel) -> str:
+    """Whether it is the default kernel now."""
+    from rushhour.errors import KernelError
+    from rushhour.lab import kernel as kernels
+
+    use = f"to use this one: --kernel {built.name}"
+    try:
+        chosen = kernels.default()
+    except KernelError:  # this one was built aside, and there is no other
+        return use
+    if chosen.folder == built.folder:
+        return "it is the default kernel: runs use it where none is named"
+    return f"the default kernel is {chosen.name} ({chosen.release}); {use}"
+
+
 def _default() -> str:
     from rushhour.errors import KernelError
     from rushhour.lab import kernel as kernels
@@ -216,18 +235,14 @@ def _default() -> str:
 
 
 def _table(found: list[Kernel]) -> None:
-    from rich.table import Table
+    from rushhour.cli.screen import print_table, printer
 
-    from rushhour.cli.screen import printer
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    releases = max(len(one.release) for one in found)
-    # What is copied into a command stays whole: where there is no room a name goes on in the next line.
-    for heading, least in (("name", 12), ("id", 12), ("release", releases), ("source", 12), ("from", 7)):
-        table.add_column(heading, min_width=least, overflow="fold")
-    for one in found:
-        table.add_row(one.name, one.id, one.release, _origin(one), "package" if one.package else "built here")
-    printer().print(table)
+    headings = ("name", "id", "release", "source", "from")
+    rows = [
+        (one.name, one.id, one.release, _origin(one), "package" if one.package else "built here")
+        for one in found
+    ]
+    print_table(printer(), headings, rows, wordy=("source",))
 
 
 def _origin(one: Kernel) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 from rich.console import Console
 from rich.text import Text
 
+from rushhour.cli.interrupted import notes_of
 from rushhour.cli.screen import say
 
 if TYPE_CHECKING:
@@ -17,10 +18,13 @@ _SPINNER = 3
 
 
 class Screen:
-    """What stays is printed; what goes on at the moment is shown on a terminal only."""
+    """What stays is printed; what goes on at the moment is shown on a terminal only.
+
+    An interrupted one is told with the words that it was given; before it told anything they may not hold.
+    """
 
     def __init__(self, interrupted: str) -> None:
-        self._interrupted = interrupted
+        self._interrupted, self._told = interrupted, False
         self._console = Console(stderr=True, highlight=False)
         self._stack = ExitStack()
         self._status = None if not self._console.is_terminal else self._console.status("")
@@ -34,11 +38,12 @@ class Screen:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.close()
-        if isinstance(error, KeyboardInterrupt):
-            self.note(f"interrupted; {self._interrupted}")
+        if isinstance(error, KeyboardInterrupt) and self._told and not notes_of(error):
+            error.add_note(self._interrupted)
 
     def tell(self, text: str) -> None:
         """What goes on now."""
+        self._told = True
         if self._status is not None:
             line = Text(text)
             line.truncate(
@@ -48,4 +53,5 @@ class Screen:
 
     def note(self, text: str) -> None:
         """What is worth keeping."""
+        self._told = True
         say(self._console, text)

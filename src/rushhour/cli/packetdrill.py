@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rushhour.cli import INTERRUPTED, SETTINGS
+from rushhour.cli import SETTINGS
 from rushhour.cli.compare_scripts import VARIANTS, say
 from rushhour.cli.screen import echo, tell_json
 
@@ -26,7 +26,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
 @click.option("--binary", type=_FILE, metavar="FILE", help="packetdrill's program; default: see below.")
 @click.option("--source", metavar="TREE[@REVISION]", help="Build packetdrill from this clone of its source.")
-@click.option("--kernel", metavar="K", help="Kernel under test; default: the one built last.")
+@click.option("--kernel", metavar="K", help="Kernel under test; default: the latest version.")
 @click.option("--ip", "addresses", multiple=True, type=click.Choice(VARIANTS), help="Only these addresses.")
 @click.option(
     "--tolerance", metavar="TIME", help='How late a packet may be ("10us"); default: packetdrill\'s.'
@@ -71,11 +71,7 @@ def packetdrill(
     variants = pairs.chosen(addresses, tree)
     how = running.Drill(program, _tolerance(tolerance), variants, jobs or len(commands.cpus()))
     begun = clock.monotonic()
-    try:
-        outcomes = running.carry_out(how, tree, under_test, _silent if as_json else _tell)
-    except KeyboardInterrupt:
-        echo("interrupted", err=True)
-        return INTERRUPTED
+    outcomes = running.carry_out(how, tree, under_test, _silent if as_json else _tell)
     seconds = clock.monotonic() - begun
     report = telling.report(outcomes, under_test, program.identity(), seconds)
     _write(report, tap, junit)

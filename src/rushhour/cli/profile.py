@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rushhour.cli import SETTINGS
-from rushhour.cli.screen import echo, printer, tell_json
+from rushhour.cli.screen import echo, print_table, printer, tell_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,18 +114,17 @@ def check(
 
 def table(rows: Sequence[Row]) -> None:
     """Print the changes: before, after, and why one is left out."""
-    from rich.table import Table
     from rich.text import Text
 
-    shown = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("setting", "now", "becomes", ""):
-        shown.add_column(heading, overflow="fold")
+    headings = ("setting", "now", "becomes", "")
+    shown = []
     for row in rows:
         note = Text("as it should be", "dim") if row.same else Text("")
         if row.error is not None:
             note = Text(f"left out: {row.error}", "dim") if row.skipped else Text(row.error, "red")
-        shown.add_row(Text(row.key), Text(row.before), Text(row.after, "" if row.skipped else "bold"), note)
-    printer(highlight=False).print(shown)
+        after = Text(row.after, "" if row.skipped else "bold")
+        shown.append((row.key, row.before, after, note))
+    print_table(printer(highlight=False), headings, shown, wordy=headings[1:])
 
 
 def _show_change(change: Change) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rushhour.cli import SETTINGS
+from rushhour.cli.interrupted import SAME, interruption
 from rushhour.cli.on import elsewhere, executing, keeping
 from rushhour.cli.screen import console, tell_json
 
@@ -25,12 +26,13 @@ if TYPE_CHECKING:
     from rushhour.running.outcomes import Outcomes
     from rushhour.running.runner import Batch, Outcome
 
-FAILED, INVALID, INTERRUPTED = 1, 4, 130
+FAILED, INVALID = 1, 4
 
 
 @click.command(context_settings=SETTINGS, short_help="Run scenarios and report what came of them.")
 @click.argument("scenarios", nargs=-1, metavar="SCENARIO...")
-@click.option("--kernel", "kernels", multiple=True, metavar="K", help="Kernel under test; may be repeated.")
+@click.option("--kernel", "kernels", multiple=True, metavar="K",
+              help="Kernel under test; default: the latest version. May be repeated.")  # fmt: skip
 @click.option("--lab", default="uml", show_default=True, help="Where to run: uml, netns or hosts.")
 @click.option("--pin", "pins", multiple=True, metavar="NODE=CPU", help="netns: where a node's work is done.")
 @click.option("--trust-programs", is_flag=True, help="netns: programs of the scenario may run here, as root.")
@@ -53,6 +55,7 @@ FAILED, INVALID, INTERRUPTED = 1, 4, 130
 @click.option("--no-report", is_flag=True, help="Do not write report.html.")
 @elsewhere
 @keeping
+@interruption(f"what finished is kept. {SAME}")
 def run(
     scenarios: tuple[str, ...],
     *,
@@ -122,8 +125,7 @@ def run(
     _tell_failures(outcomes, words)
     store_all([batch.folder for batch in batches], db, words)
     if stopped:
-        words.print("interrupted; what finished is kept. To go on: the same command")
-        return INTERRUPTED
+        raise KeyboardInterrupt  # told when all else is said
     return _exit_code(document)
 
 

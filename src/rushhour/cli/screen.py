@@ -7,14 +7,14 @@ import os
 import re
 import sys
 from functools import cache
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, Literal, cast
 
 import click
 
 from rushhour.plain import harmless
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Sequence
 
     from rich.console import Console
     from rich.text import Text
@@ -97,6 +97,72 @@ def _breaks(line: str, width: int, lead: int) -> list[int]:
             column = lead
         column += cell_len(word[0])
     return found
+
+
+def print_table(
+    screen: Console,
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str | Text]],
+    *,
+    wordy: Collection[str] = (),
+    right: Collection[str] = (),
+) -> None:
+    """Print rows under headings; where that is too wide, each row as a block of lines, `heading  value`.
+
+    Nothing is broken within a word: names and numbers are compared, and copied into commands.
+
+    Args:
+        screen: Where to.
+        headings: Of the columns; the first column says what a row is about.
+        rows: Each of as many cells.
+        wordy: Headings of columns whose cells may be broken between words.
+        right: Headings of columns of numbers.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    cells = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    columns = [[Text(heading), *(row[at] for row in cells)] for at, heading in enumerate(headings)]
+    if (widths := _widths(columns, [heading in wordy for heading in headings], screen.width)) is not None:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for heading, width in zip(headings, widths, strict=True):
+            side: Literal["left", "right"] = "right" if heading in right else "left"
+            table.add_column(heading, justify=side, no_wrap=heading not in wordy, width=width)
+        for row in cells:
+            table.add_row(*row)
+        screen.print(table)
+        return
+    width = max(map(len, headings[1:]), default=0)
+    for about, *row in cells:
+        say(screen, Text.assemble((about.plain, "bold")))
+        for heading, cell in zip(headings[1:], row, strict=True):
+            if cell.plain:
+                say(screen, Text.assemble("  ", (f"{heading:<{width}}  ", "dim"), cell))
+
+
+_BETWEEN = 2
+"""Spaces between two columns."""
+
+
+def _widths(columns: Sequence[Sequence[Text]], wordy: Sequence[bool], room: int) -> list[int] | None:
+    """How wide columns are, where only cells of words are broken; None where they do not fit."""
+    from rich.cells import cell_len
+
+    widths = [max(cell_len(cell.plain) for cell in column) for column in columns]
+    least = [
+        max((cell_len(word) for cell in column for word in cell.plain.split()), default=0)
+        if breaks
+        else width
+        for column, breaks, width in zip(columns, wordy, widths, strict=True)
+    ]
+    over = sum(widths) + _BETWEEN * (len(widths) - 1) - room
+    while over > 0:
+        at = max(range(len(widths)), key=lambda one: (widths[one] > least[one], widths[one]))
+        if widths[at] <= least[at]:
+            return None
+        widths[at] -= 1
+        over -= 1
+    return widths
 
 
 class _Trimmed:

@@ -163,9 +163,9 @@ def _kernel(one: Again, tell: Tell, *, build: bool) -> Kernel:
             f"{name} {lacks}",
             hint=f"compile them, once, in minutes: {build_it}\nor add --build to this command",
         )
-    words = source.split(" --with ")
+    word, files, patches = kernels.taken_apart(source)
     made = kernels.build(
-        words[0], None, lambda step: tell(str(step)), files=[*words[1:], SYMBOLS], train=trained
+        word, None, lambda step: tell(str(step)), files=[*files, SYMBOLS], patches=patches, train=trained
     )
     if made.identity["image_sha256"] != image and _beside(one) is None:
         raise KernelError(

@@ -13,7 +13,7 @@ from rushhour.explain.first_windows import FirstWindows, first_windows
 from rushhour.explain.lost import drops, lost, taken, worst
 from rushhour.explain.outages import Outages, outages, with_recovery
 from rushhour.explain.outages import shares as with_outages
-from rushhour.explain.traffic import Beside, arrived, beside
+from rushhour.explain.traffic import Beside, Room, arrived, beside, room, what
 from rushhour.metrics.repair import unprompted
 from rushhour.metrics.tcp import came_marked, ideal_bps, last
 from rushhour.record import courses, keys
@@ -46,7 +46,9 @@ class RecordedFlow:
     """One TCP flow. Sizes in bytes, times in s, rates in bit/s of payload unless said; None: not known.
 
     Attributes:
-        possible_bps: The most payload that the bottleneck carries.
+        possible_bps: The most payload that the bottleneck carries, or its ceiling there lets through.
+        shared_bps: What the link carries there for all, where a ceiling below it is not what decides.
+        full_of: What is full instead of the path, where that is its ceiling: `class gold (10 Mbit/s)`.
         window: Greatest window of the peer; `inflight`: most data outstanding.
         rcvbuf: Receive buffer of the receiver's socket, as the kernel counts it (twice what was asked).
         sndbuf: Send buffer of the sender's socket, likewise.
@@ -92,6 +94,8 @@ class RecordedFlow:
     shares: Mapping[str, float]
     timeline: Timeline | None
     possible_bps: float | None = None
+    shared_bps: float | None = None
+    full_of: str = ""
     base_rtt_s: float | None = None
     rtt_s: float | None = None
     queue_s: float | None = None
@@ -185,7 +189,8 @@ class RecordedFlow:
         """An equal share of what the bottleneck leaves to lasting TCP flows."""
         if self.possible_bps is None:
             return None
-        return max(0.0, self.possible_bps - self.taken_bps) / (1 + len(self.others))
+        whole = self.possible_bps if self.shared_bps is None else self.shared_bps
+        return min(self.possible_bps, max(0.0, whole - self.taken_bps) / (1 + len(self.others)))
 
     def limited(self, *limits: str) -> float:
         """Share of its time in which these limits held together."""
@@ -240,7 +245,8 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
     sent = (span[0], min(span[1], flow.stop_ns or span[1]))
     seconds = (span[1] - span[0]) * 1e-9
     moved = 8 * (flow.outcome.bytes_received or 0)
-    syns, others = syn_retransmits(record, flow), tuple(_others(record, flow))
+    within = room(record, flow)
+    syns, others = syn_retransmits(record, flow), tuple(_others(record, flow, within))
     segments = last(record, flow, "data_segs_out") or 0
     again = max(0, (last(record, flow, "total_retrans") or 0) - syns)
     dead = outages(record, flow)
@@ -298,7 +304,9 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         buffer_key=keys.of_link(record, limit, "buffer"),
         queue_key=keys.of_link(record, limit, "queue"),
         others=others,
-        beside=beside(record, flow, [other.name for other in others]),
+        beside=beside(record, flow, [other.name for other in others], within),
+        shared_bps=within.bps,
+        full_of="" if within.by is None else what(within.by),
         waits=waits(record, flow),
         handshake_s=handshake_s(flow),
         syns=syns,
@@ -354,8 +362,8 @@ def _policed_too(record: Record, flow: Flow, policing: Sequence[End]) -> tuple[s
     return tuple(other.group for other in others if tight is not None and tight.end in other.crossed)
 
 
-def _others(record: Record, flow: Flow) -> Iterable[Other]:
-    """The other TCP flows at its bottleneck that were active for at least half of its time."""
+def _others(record: Record, flow: Flow, within: Room) -> Iterable[Other]:
+    """The other TCP flows that take from what it may have, active for half of its time or more."""
     span = flow.active_ns
     for other in record.flows(*kinds.TCP_STREAMS):
         theirs = other.active_ns
@@ -363,6 +371,7 @@ def _others(record: Record, flow: Flow) -> Iterable[Other]:
             other.id == flow.id
             or not {*other.bottleneck_ends} & {*flow.bottleneck_ends}
             or None in (span, theirs)
+            or not within.has(other)
         ):
             continue
         assert span is not None

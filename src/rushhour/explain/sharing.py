@@ -138,18 +138,14 @@ def _path_rate(e: RecordedFlow) -> Shown:
 
 def _full(e: RecordedFlow) -> dict[str, str]:
     """What a flow had of a full path, in the words of its sentence."""
+    full = f"{e.full_of or 'the path'} was full"
     if e.others:
-        equal = (
-            f"an equal share of {e.bottleneck} among {1 + len(e.others)} TCP flows is {rate(e.fair_bps or 0)}"
-        )
-        return {
-            "flow": e.name,
-            "had": f"{rate(e.goodput_bps)}{beside(e)}, and {equal}",
-            "how": "the path was full",
-        }
+        of = e.full_of or e.bottleneck
+        equal = f"an equal share of {of} among {1 + len(e.others)} TCP flows is {rate(e.fair_bps or 0)}"
+        return {"flow": e.name, "had": f"{rate(e.goodput_bps)}{beside(e)}, and {equal}", "how": full}
     share = e.shares.get("path", 0.0)
-    alone = "the path was full" if e.beside else "the path was full, nothing else limits"
-    how = alone if share >= ALONE else f"for {percent(share)} of its time the path was full"
+    alone = full if e.beside else f"{full}, nothing else limits"
+    how = alone if share >= ALONE else f"for {percent(share)} of its time {full}"
     return {"flow": e.name, "had": of_possible(e), "how": how}
 
 

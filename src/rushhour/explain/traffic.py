@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.causes.thresholds import SPOKEN_OF
+from rushhour.causes.thresholds import LEAVES, SPOKEN_OF
+from rushhour.record import courses
+from rushhour.series.fullness import least
 from rushhour.series.readings import delivered
 from rushhour.traffic import kinds
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from rushhour.record.context import Flow
     from rushhour.record.record import Record
+    from rushhour.series.fullness import Ceiling
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,56 @@ class Beside:
     rate_bps: float
 
 
-def beside(record: Record, flow: Flow, lasting: Iterable[str]) -> tuple[Beside, ...]:
-    """What else crossed the flow's bottleneck while it was active, the greatest first.
+@dataclass(frozen=True)
+class Room:
+    """What a flow's bottleneck has room for: `by` a ceiling alone, or `bps` of payload for all that cross it.
+
+    Neither where no ceiling is there.
+    """
+
+    by: Ceiling | None = None
+    bps: float | None = None
+
+    def has(self, other: Flow) -> bool:
+        """Whether another flow takes from this one: of a ceiling that alone decides only whom it holds."""
+        return self.by is None or self.by.holds(other)
+
+
+def room(record: Record, flow: Flow) -> Room:
+    """Whether a ceiling alone decides what a flow may have, because what others send leaves all of it."""
+    one, span = least(record, flow), flow.active_ns
+    if one is None or span is None or one.end.end not in flow.bottleneck_ends:
+        return Room()
+    most = one.mean_bps(span)
+    if round(most) > round(courses.bottleneck_bps(flow, record.context.ends) or 0):
+        return Room()  # a policer lets less pass
+    seconds = (span[1] - span[0]) * 1e-9
+    whole = courses.capacity_bits(one.end, *span) / seconds
+    others = (other for other in record.context.flows.values() if one.end.end in other.crossed)
+    taken = sum(arrived(record, other, span) / _payload(other) for other in others if not one.holds(other))
+    left = whole - 8 * taken / seconds
+    return Room(by=one) if left >= LEAVES * most else Room(bps=whole * _payload(flow))
+
+
+def _payload(flow: Flow) -> float:
+    """The part of its full frames that is payload."""
+    return (flow.payload_per_packet or 1) / (flow.frame_bytes or flow.payload_per_packet or 1)
+
+
+def what(ceiling: Ceiling) -> str:
+    """What is full where a ceiling is reached: `class gold at left → right`."""
+    if ceiling.of_class:
+        return f"class {ceiling.name} at {ceiling.end.label}"
+    return f"the rate that {ceiling.name} at {ceiling.end.label} allows a flow"
+
+
+def _frames(flow: Flow, payload: float) -> float:
+    """The bytes of the frames that carry so much payload."""
+    return payload * (flow.frame_bytes or 1) / (flow.payload_per_packet or flow.frame_bytes or 1)
+
+
+def beside(record: Record, flow: Flow, lasting: Iterable[str], within: Room) -> tuple[Beside, ...]:
+    """What else took from the flow's bottleneck while it was active, the greatest first.
 
     Rates are of payload that arrived, in bit/s; `lasting` are the names of TCP flows that are told of apart.
     """
@@ -42,6 +93,8 @@ def beside(record: Record, flow: Flow, lasting: Iterable[str]) -> tuple[Beside, 
     found: dict[tuple[str, str], float] = {}
     for other in record.context.flows.values():
         if other.id == flow.id or other.name in lasting or not mine & other.crossed:
+            continue
+        if not within.has(other):
             continue
         kind = "arrivals" if other.arrival is not None else other.kind
         name = other.group if kind == "arrivals" else other.name

@@ -110,7 +110,9 @@ def put(path: Path, data: bytes | memoryview, *, durable: bool = False) -> None:
 
 
 def take_place(folder: Path, target: Path) -> None:
-    """Give a folder its final name; what is there is removed as soon as the new one can take its place.
+    """Give a folder its final name; what is there is removed as soon as the new one has taken its place.
+
+    Until then it comes back, whatever happens: a refusal, or an interrupt between both steps.
 
     Raises:
         OSError: it cannot be renamed.
@@ -121,8 +123,13 @@ def take_place(folder: Path, target: Path) -> None:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
         with room(target.parent) as old:
-            target.rename(old / "old")
-            folder.rename(target)
+            try:
+                target.rename(old / "old")
+                folder.rename(target)
+            except BaseException:
+                if (old / "old").exists() and not target.exists():
+                    (old / "old").rename(target)
+                raise
 
 
 def open_results(folder: Path, *, unseen: bool = False) -> None:

@@ -8,6 +8,6 @@ release_order   what kernels are sorted by
 from rushhour.history.changes import Change, changes
 from rushhour.history.gather import history
 from rushhour.history.series import Point, Series
-from rushhour.store.order import release_order
+from rushhour.quantities.release import release_order
 
 __all__ = ["Change", "Point", "Series", "changes", "history", "release_order"]

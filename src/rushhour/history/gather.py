@@ -11,10 +11,10 @@ from sqlalchemy import or_, select
 from rushhour.errors import UsageError
 from rushhour.history.changes import changes
 from rushhour.history.series import EXACT_LABS, Point, Series
+from rushhour.quantities.release import release_order
 from rushhour.spec.toml import plain_word
 from rushhour.store import query, schema
 from rushhour.store.filters import named, of_kernel
-from rushhour.store.order import release_order
 from rushhour.verdict.words import listed
 
 if TYPE_CHECKING:

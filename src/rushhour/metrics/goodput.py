@@ -8,6 +8,7 @@ import numpy as np
 
 from rushhour.metrics.value import TOTAL, Found, Metric, Telling, of_end, of_flow, ratio
 from rushhour.metrics.windows import bottlenecks, busy_window, moved_within, payload_flows, steady_window
+from rushhour.quantities.netem_rate import as_counted, netem_rate
 from rushhour.record import courses
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ def _utilization(record: Record) -> Iterator[Found]:
         if last <= first or rows["t_ns"][last] <= begin:
             yield Found(scope, None, "fewer than two readings while the flows were active")
             continue
-        bits = (int(rows["tx_bytes"][last]) - int(rows["tx_bytes"][first])) * 8
+        sent = as_counted(rows["tx_bytes"], rows["tx_packets"], netem_rate(end.queue), so_far=True)
+        bits = float(sent[last] - sent[first]) * 8
         could = courses.capacity_bits(end, begin, int(rows["t_ns"][last]))
         yield ratio(scope, bits, could, "the link carried nothing in this time")
 
@@ -138,7 +140,8 @@ METRICS = [
         "Bits that left the bottleneck over what its rate at each instant allows, from the first "
         "connection (or reading after the warm-up) to the last reading before the flows stop. Whole frames "
         "as shapers count them (with the 14-byte Ethernet header, without preamble, checksum and gap), "
-        "pings and ACKs included. A full bucket at the first reading can bring it above 1 by a frame.",
+        "pings and ACKs included, and what netem's `rate` counts besides. A full bucket at the first reading "
+        "can bring it above 1 by a frame.",
         _utilization,
         telling=Telling("utilization", 40),
     ),

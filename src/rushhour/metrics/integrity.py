@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.metrics.value import TOTAL, Found, Metric, of_flow
+from rushhour.metrics.value import TOTAL, Found, Metric, Telling, of_flow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,5 +34,7 @@ METRICS = [
         "section 3.8, RFC 768). Every comparison judges it, whatever the scenario asks.",
         _corrupted,
         minimum="1B",
+        title="Bytes that nobody sent",
+        telling=Telling("corrupted", 30),
     ),
 ]

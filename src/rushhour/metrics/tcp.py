@@ -217,7 +217,7 @@ METRICS = [
         "Duplicates that the receiver reported by DSACK (tcpi_dsack_dups; RFC 2883): needless "
         "retransmissions, and duplicates made by the network.",
         counter("dsack_dups"),
-        telling=Telling("spurious retransmits", 210, if_any=True),
+        telling=Telling("duplicates (DSACK)", 210, if_any=True),
     ),
     Metric(
         "timeouts",

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rushhour.quantities.netem_rate import netem_rate
+
 if TYPE_CHECKING:
     from rushhour.record.context import End
 
@@ -25,7 +27,6 @@ def thins(end: End) -> bool:
     """Whether a train may be thinner or slower behind this end than the rate there says."""
     words = (end.queue or "").split()
     netem = netem_words(end)
-    # What stands behind netem's rate are bytes that it counts beside a packet's own.
-    rest = netem[netem.index("rate") + 2 :] if "rate" in netem else []
-    longer = any(word[0].isdigit() for word in rest[:1])
+    rate = netem_rate(" ".join(words))
+    longer = rate is not None and not rate.is_plain
     return end.role == "police" or longer or bool(_SLOWING & set(words)) or bool(_MISSING & set(netem))

@@ -156,9 +156,9 @@ def ceilings(classes: Sequence[PlannedClass], flow: str, link_bps: int | None) -
 
     A flow whose class goes is then in the class of what no other names.
     """
-    mine = next((entry for entry in classes if flow in entry.flows), None)
     rest = next((entry for entry in classes if entry.leaf and not entry.flows), None)
-    edges = {0, *(entry.then.at.ns for entry in classes if entry.then)} if mine else set()
+    mine = next((entry for entry in classes if flow in entry.flows), rest)
+    edges = {0, *(entry.then.at.ns for entry in classes if entry.then)}
     found: list[tuple[int, int | None]] = []
     for t_ns in sorted(edges):
         now = rest if mine and _is_gone(mine, t_ns) else mine
@@ -168,6 +168,14 @@ def ceilings(classes: Sequence[PlannedClass], flow: str, link_bps: int | None) -
     unbound = link_bps or 0
     known = any(most is not None for _, most in found) and (unbound or all(most for _, most in found))
     return tuple((t_ns, most or unbound) for t_ns, most in found) if known else ()
+
+
+def ceilings_of(entry: PlannedClass, link_bps: int | None) -> Course:
+    """The ceiling of one class from when on, 0 once it is gone; empty where it has none, or keeps it."""
+    if entry.then is None or not entry.ceil_bps:
+        return ()
+    later = 0 if entry.then.gone else entry.later_ceil_bps or link_bps or 0
+    return (0, entry.ceil_bps), (entry.then.at.ns, later)
 
 
 def _is_gone(entry: PlannedClass, t_ns: int) -> bool:

@@ -11,8 +11,9 @@ from itertools import groupby, permutations
 from typing import TYPE_CHECKING, Any
 
 from rushhour.plan import labels
-from rushhour.plan.classes import Course, ceilings
+from rushhour.plan.classes import Course, ceilings, ceilings_of
 from rushhour.plan.flows import PlannedFlow, header_bytes, payload_and_frame, stop_ns
+from rushhour.quantities.netem_rate import counts_otherwise, netem_rate
 from rushhour.quantities.ways import shares
 from rushhour.spec.workload import DEFAULT_REQUEST, DEFAULT_RESPONSE, Flow
 from rushhour.traffic import kinds
@@ -51,26 +52,30 @@ def context(layout: Layout, flows: Sequence[Scheduled]) -> dict[str, object]:
     } | ({"pairs": _pairs(layout, ways)} if layout.found else {})
 
 
-def bottleneck(layout: Layout, steps: list[Step], flow: str | None = None) -> Step | None:
+def bottleneck(layout: Layout, steps: list[Step], flow: str | None = None, frame: int = 0) -> Step | None:
     """Give the step with the lowest rate of all times; of equals a router's before a host's, then the first.
 
     None where nothing limits. Hosts with the line rate of the link between them do not queue there alone.
-    What a step allows one flow (a class's ceiling, fq's `maxrate`) counts for `flow`, a group's name.
+    What a step allows one flow (a class's ceiling, fq's `maxrate`, netem's `rate` with an overhead for each
+    `frame`) counts for `flow`, a group's name.
     """
 
     def narrowness(step: Step) -> tuple[float, bool]:
         node = layout.graph.by_name.get(layout.cables[step.cable].nodes[step.side])
         stage = layout.stage(step)
         rates = [value for _, value in courses(stage).get("rate_bps", ()) if value]
-        own = (most for course in _of_flow(stage, flow) for _, most in course)
+        own = (most for course in _of_flow(stage, flow, frame) for _, most in course)
         known = [*rates, *own, stage.rate_bps or 0]
         return min(known), node is not None and not node.router
 
     return min((step for step in steps if layout.stage(step).rate_bps), key=narrowness, default=None)
 
 
-def _of_flow(stage: Stage, flow: str | None) -> Iterator[Course]:
+def _of_flow(stage: Stage, flow: str | None, frame: int) -> Iterator[Course]:
     """What a stage allows one flow, whatever else is there, from when on."""
+    counts = netem_rate(stage.words)
+    if frame and counts is not None and not counts.is_plain:
+        yield ((0, round(counts.bps * frame / counts.counted(frame))),)
     if flow is not None and (course := ceilings(stage.classes, flow, stage.rate_bps)):
         yield course
     if stage.flow_bps:
@@ -170,7 +175,7 @@ def _flow(layout: Layout, flow: PlannedFlow, ways: Ways) -> dict[str, object]:
     headers = header_bytes(flow.keys, scenario.family, payload, frame)
     request, answer = _round_trip(flow.keys, payload, frame, headers)
     heavy = back[0] if _answers_more(flow.keys) else there[0]
-    narrowest = bottleneck(layout, heavy, flow.group)
+    narrowest = bottleneck(layout, heavy, flow.group, frame)
     taken = _taken(layout, flow, there, back)
     own_stop = stop_ns(flow.keys, scenario.span.ns)
     return (
@@ -186,13 +191,13 @@ def _flow(layout: Layout, flow: PlannedFlow, ways: Ways) -> dict[str, object]:
             "base_rtt_ns": min(_idle_way_ns(layout, way, request) for way in there)
             + min(_idle_way_ns(layout, way, answer) for way in back),
             "bottleneck_end": narrowest.end if narrowest else None,
-            "bottleneck_bps": min(_limits(layout, flow, taken), default=None),
+            "bottleneck_bps": min(_limits(layout, flow, taken, frame), default=None),
             "payload_per_packet": payload,
             "frame_bytes": frame,
             "request_frame_bytes": request,
             "answer_frame_bytes": answer,
         }
-        | _more(layout, flow, heavy, taken)
+        | _more(layout, flow, heavy, taken, frame)
         | _alternatives(layout, flow, there, back)
     )
 
@@ -208,12 +213,14 @@ def _taken(
     return heavy if limited and len(heavy) > 1 and layout.takes_turns(*pair) else heavy[:1]
 
 
-def _more(layout: Layout, flow: PlannedFlow, way: list[Step], taken: list[list[Step]]) -> dict[str, object]:
+def _more(
+    layout: Layout, flow: PlannedFlow, way: list[Step], taken: list[list[Step]], frame: int
+) -> dict[str, object]:
     """What is to say of a flow with a limit of its own, or whose bottleneck moves."""
     own = [
         tuple((t_ns, round(most / share)) for t_ns, most in course)
         for stage, share in _stages(layout, taken)
-        for course in _own(stage, flow.group)
+        for course in _own(stage, flow.group, frame)
     ]
     moved, least = _in_turn(layout, way), _least(own)
     told: dict[str, object] = {"ceiling_bps": _mean(least, layout.scenario.span.ns)} if own else {}
@@ -237,9 +244,9 @@ def _mean(course: Course, span_ns: int) -> int:
     return round(sum(value * (end - t_ns) for (t_ns, value), end in zip(course, ends, strict=True)) / span_ns)
 
 
-def _own(stage: Stage, flow: str) -> Iterator[Course]:
-    """What a stage allows one flow whatever its rate is: a class, fq, a policer."""
-    yield from _of_flow(stage, flow)
+def _own(stage: Stage, flow: str, frame: int) -> Iterator[Course]:
+    """What a stage allows one flow whatever its rate is: a class, fq, netem, a policer."""
+    yield from _of_flow(stage, flow, frame)
     if stage.role == "police" and stage.rate_bps:
         yield ((0, stage.rate_bps),)
 
@@ -277,13 +284,14 @@ def _answers_more(keys: Flow) -> bool:
     return keys.kind in kinds.CALLS and response.bytes > request.bytes
 
 
-def _limits(layout: Layout, flow: PlannedFlow, ways: list[list[Step]]) -> Iterator[int]:
+def _limits(layout: Layout, flow: PlannedFlow, ways: list[list[Step]], frame: int) -> Iterator[int]:
     """The rates that bound a flow on ways taken in turn: of shapers, policers, ceilings of its classes."""
     for stage, share in _stages(layout, ways):
-        if rate := settings(layout, stage)["rate_bps"]:
+        # Where netem counts packets for more or less than they are, that is the flow's own, below.
+        if (rate := settings(layout, stage)["rate_bps"]) and not counts_otherwise(stage.words, rate):
             yield round(rate / share)
         span_ns = layout.scenario.span.ns
-        yield from (round(_mean(course, span_ns) / share) for course in _of_flow(stage, flow.group))
+        yield from (round(_mean(course, span_ns) / share) for course in _of_flow(stage, flow.group, frame))
 
 
 def _numbers(layout: Layout, way: list[Step]) -> list[int]:
@@ -311,8 +319,8 @@ def _idle_ns(layout: Layout, stage: Stage, frame: int) -> int:
         now = settings(layout, stage)
         sent = frame * 8 * NS // now["serial_bps"] if stage.serial_bps else 0
         return int(now["delay_ns"] + now["jitter_ns"] // 2 + sent)
-    if stage.role == "netem" and stage.rate_bps:
-        return stage.delay_ns + frame * 8 * NS // stage.rate_bps
+    if stage.role == "netem" and (rate := netem_rate(stage.words)) is not None:
+        return stage.delay_ns + rate.sent_ns(frame)
     return stage.delay_ns
 
 
@@ -345,6 +353,10 @@ def _ends(layout: Layout) -> list[dict[str, object]]:
     return ends
 
 
+def _changing(course: Course) -> dict[str, object]:
+    return {"over_time": {"ceil_bps": [list(step) for step in course]}} if course else {}
+
+
 def _end(layout: Layout, stage: Stage) -> dict[str, object]:
     """What a stage does, as the context has it; `over_time` and `classes` only where there are some."""
     limit = stage.known or stage.limit
@@ -365,6 +377,7 @@ def _end(layout: Layout, stage: Stage) -> dict[str, object]:
             "ceil_bps": entry.ceil_bps,
             "flows": list(entry.flows),
         }
+        | _changing(ceilings_of(entry, stage.rate_bps))
         for entry in stage.classes
     ]
     more = {"over_time": over_time, "classes": classes}

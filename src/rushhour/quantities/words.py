@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 NONE = "\N{EN DASH}"
 """What stands for a value that is not there."""
@@ -32,6 +32,11 @@ def least_to_most(values: Iterable[float], unit: str) -> str:
 def every(count: int, noun: str) -> str:
     """All of several: `both runs`, `all 3 runs`."""
     return f"{'both' if count == 2 else f'all {count}'} {noun}s"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Several in a sentence: `a`, `a and b`, `a, b and c`."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def happened(count: int, noun: str, done: str) -> str:

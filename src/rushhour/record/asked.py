@@ -32,7 +32,7 @@ def command(words: Sequence[str]) -> str:
 
 def kernel_words(kernels: Iterable[Kernel]) -> list[str]:
     """What names the kernels in a command."""
-    # Also where none was named: the one built last may be another by then.
+    # Also where none was named: the latest version may be another by then.
     names = (kernel.name for kernel in kernels if kernel.source.kind != "running")
     return [word for name in names if name for word in ("--kernel", name)]
 

@@ -25,10 +25,14 @@ class NameFile(Document):
 
 
 class KeptScenario(Scenario):
-    """A scenario of a baseline, and which of its runs are not kept, for they failed or were skipped."""
+    """A scenario of a baseline, and which of its runs are not kept, for they failed or were skipped.
+
+    `sets` are the `--set` words with which it was asked for; they are in `resolved` already.
+    """
 
     name: str
     quick: bool = False
+    sets: tuple[str, ...] = ()
     failures: tuple[Unrun, ...] = ()
     skipped: tuple[Unrun, ...] = ()
 

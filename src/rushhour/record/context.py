@@ -101,7 +101,7 @@ class Flow:
     bottleneck_ends: tuple[int, ...] = ()
     """The bottlenecks of the ways, `bottleneck_end` among them."""
     ceiling_bps: int | None = None
-    """What the path allows this flow at most, whatever the rates of its links: a class, a policer, fq."""
+    """What the path allows this flow at most, beside its links' rates: a class, a policer, fq, netem."""
     ceilings: Course = ()
     """The same from when on, where that changes; `ceiling_bps` is the mean then."""
     arrived_ns: int | None = None
@@ -168,6 +168,7 @@ class LinkClass:
     rate_bps: int | None
     ceil_bps: int | None
     flows: tuple[str, ...]
+    ceilings: Course = ()  # `ceil_bps` from when on, where that changes; 0 once the class is gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,9 +295,7 @@ def _flow(entry: ContextFlow, asked: PlanFlow, became: FlowResult | None, where:
         reverse_ways=_ways(entry.reverse_ways, entry.reverse_ends, where),
         bottleneck_ends=entry.bottleneck_ends or (() if narrowest is None else (narrowest,)),
         ceiling_bps=entry.ceiling_bps,
-        ceilings=_course(entry.over_time["ceiling_bps"], "context.flows.over_time.ceiling_bps", where)
-        if "ceiling_bps" in entry.over_time
-        else (),
+        ceilings=_changing(entry.over_time, "ceiling_bps", "context.flows", where),
         in_turn=entry.in_turn is True,
     )
 
@@ -341,6 +340,7 @@ def _outcome(entry: FlowResult) -> Outcome:
 
 
 def _end(entry: ContextEnd, where: str) -> End:
+    told = entry.over_time
     if entry.loss > 1:
         raise _fault("context.ends.loss", entry.loss, "a fraction from 0 to 1", where)
     return End(
@@ -357,11 +357,7 @@ def _end(entry: ContextEnd, where: str) -> End:
         queue=entry.queue,
         role=entry.role,
         serial_bps=entry.serial_bps,
-        over_time={
-            name: _course(course, f"context.ends.over_time.{name}", where)
-            for name, course in entry.over_time.items()
-            if name in _SETTINGS
-        },
+        over_time={name: _changing(told, name, "context.ends", where) for name in _SETTINGS if name in told},
         bundle=entry.bundle,
         classes=tuple(_class(one, where) for one in entry.classes),
     )
@@ -379,7 +375,12 @@ def _class(entry: ContextClass, where: str) -> LinkClass:
         rate_bps=entry.rate_bps,
         ceil_bps=entry.ceil_bps,
         flows=entry.flows,
+        ceilings=_changing(entry.over_time, "ceil_bps", "context.ends.classes", where),
     )
+
+
+def _changing(over_time: Mapping[str, object], name: str, key: str, where: str) -> Course:
+    return _course(over_time[name], f"{key}.over_time.{name}", where) if name in over_time else ()
 
 
 def _course(value: object, key: str, where: str) -> Course:

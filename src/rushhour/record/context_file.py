@@ -18,6 +18,7 @@ class ContextClass(Document):
     rate_bps: Exact | None = None
     ceil_bps: Exact | None = None
     flows: tuple[str, ...] = ()
+    over_time: Mapping[str, object] = EMPTY
 
 
 class ContextEnd(Document):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rushhour.quantities.netem_rate import counts_otherwise
 from rushhour.quantities.ways import shares
 
 if TYPE_CHECKING:
@@ -91,8 +92,12 @@ def _limiting(flow: Flow, ends: Mapping[int, End]) -> list[tuple[End, float]]:
     back = flow.bottleneck_end in flow.reverse_ends
     ways = (flow.reverse_ways or (flow.reverse_ends,)) if back else (flow.ways or (flow.ends,))
     taken = shares(ways if flow.in_turn else ways[:1])
+    known = [(ends[number], share) for number, share in taken.items() if number in ends]
+    # What netem makes of its rate for a flow's packets is a ceiling of the flow.
     return [
-        (ends[number], share) for number, share in taken.items() if number in ends and ends[number].rate_bps
+        (end, share)
+        for end, share in known
+        if end.rate_bps and not (flow.ceiling_bps and counts_otherwise(end.queue, end.rate_bps))
     ]
 
 
@@ -107,9 +112,9 @@ def least_bps(flow: Flow, ends: Mapping[int, End], t_s: NDArray[np.float64]) -> 
     limiting = _limiting(flow, ends)
     if not flow.ceilings and not any("rate_bps" in end.over_time for end, _ in limiting):
         return np.full(len(t_s), float(flow.bottleneck_bps))
-    least: NDArray[np.float64] = np.min(
-        [setting(end, "rate_bps", t_s) / share for end, share in limiting], axis=0
-    )
+    least: NDArray[np.float64] = np.full(len(t_s), np.inf)
+    for end, share in limiting:
+        least = np.minimum(least, setting(end, "rate_bps", t_s) / share)
     if flow.ceilings:
         return np.minimum(least, values(flow.ceilings, t_s))
     return np.minimum(least, flow.ceiling_bps) if flow.ceiling_bps else least

@@ -1,8 +1,8 @@
-"""One sentence that answers the title's question, made of what was measured and of nothing else.
+"""A sentence that answers the title's question, made of what was measured and of nothing else.
 
 Where several flows share a link it says who got how much in which cell. Where the scenario's first figure is
-about another metric, it says what that metric was. Everywhere else there is no sentence: a number that
-answers another question is no answer.
+about another metric, it says what that metric was. Of flows that are verified it says whether what arrived is
+what was sent. Everywhere else there is no sentence: a number that answers another question is no answer.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from rushhour.metrics.catalog import METRICS
-from rushhour.quantities.words import capital, every, quantity
+from rushhour.quantities.words import capital, every, listed, quantity
 from rushhour.report.figure.collect import values_of
 from rushhour.report.figure.titles import spoken, title_of
 from rushhour.report.shares import METRIC as SHARE
 from rushhour.report.shares import share, sharers
+from rushhour.report.verified import is_asked, verified
 from rushhour.spec.figure import Figure
 from rushhour.spec.levels import worth
 from rushhour.traffic import kinds
@@ -59,9 +60,18 @@ def answer(about: SetFile, runs: Sequence[RunView]) -> str:
         about: The `set.json` of the runs; empty of a run without a set.
         runs: The runs with their metrics; curves are not needed.
     """
-    cells = _cells([run for run in runs if run.valid])
+    valid = [run for run in runs if run.valid]
+    cells = _cells(valid)
     if not cells:
         return ""
+    checked, whole = verified(valid)
+    if not whole or (checked and is_asked(about, valid)):
+        return checked
+    return " ".join(part for part in (_said(about, cells), checked) if part)
+
+
+def _said(about: SetFile, cells: Sequence[Cell]) -> str:
+    """What the cells answer, whatever was verified."""
     figure = _first(about)
     if figure is not None and figure.quantity not in (SHARE, "jain_index"):
         return _measured(figure, cells) or _shared(cells)
@@ -148,7 +158,7 @@ def _one(each: Sequence[tuple[str, float]], of: str) -> str:
     """The only cell: everybody's share."""
     (name, first), *others = each
     rest = [f"{other} {_percent(part)}" for other, part in others]
-    return f"{name} got {_percent(first)} of {of}, {_listed(rest)}"
+    return f"{name} got {_percent(first)} of {of}, {listed(rest)}"
 
 
 def _winners(known: Sequence[Shared], of: str) -> Iterator[tuple[Cell, str]]:
@@ -220,11 +230,7 @@ def _each(told: Sequence[tuple[Cell, str]], *, after: bool = False) -> str:
     for place, (level, (_, words)) in enumerate(zip(levels, told, strict=True)):
         where = f"{at} {'' if place else f'{name} '}{spoken(level)}"
         said.append(f"{words} {where}" if after else f"{where} {words}")
-    return _listed(said) if after else ", ".join(said)
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+    return listed(said) if after else ", ".join(said)
 
 
 def _sentence(said: str, cells: Sequence[Cell], undefined: int) -> str:

@@ -10,6 +10,7 @@ from rushhour.report import embed
 from rushhour.report.figure import over_run, page
 from rushhour.report.panels import MAX_FLOWS
 from rushhour.report.why import SHORT, unexplained
+from rushhour.summary.expectations import told
 
 if TYPE_CHECKING:
     from rushhour.report.embed import Columns
@@ -70,7 +71,7 @@ def _words(run: RunView) -> dict[str, Any]:
         "valid": run.valid,
         "reasons": run.reasons,
         "warnings": run.warnings,
-        "verdicts": [[verdict.ok, verdict.message] for verdict in run.verdicts],
+        "verdicts": [list(one) for one in told(run.verdicts)],
         "duration_s": run.duration_s,
         "flows": flows,
         "more_flows": len(run.flows) - len(flows),

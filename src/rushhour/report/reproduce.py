@@ -44,7 +44,7 @@ def reproduction(results: ResultSet) -> Reproduction:
     scenario, kernels, asked = about.scenario, about.kernels, about.asked
     file = _file(scenario)
     commands = [(f"The kernel {kernel.name}", made) for kernel in kernels if (made := build(kernel))]
-    if asked:
+    if asked.scenario is not None:
         commands.append((ASKED, command_of(asked, kernels)))
     commands.append((f"From the scenario below, saved as {file}", _whole(about, file)))
     text = scenario_toml(scenario.resolved) if scenario.resolved else ""

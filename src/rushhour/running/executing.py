@@ -61,7 +61,7 @@ def batch_of(
         scenario: A file, or a name of the catalogue.
         program: Keys of `[[program]]`.
         folder: Where the result set goes.
-        kernel_name: By default the kernel built last.
+        kernel_name: By default the kernel of the latest version.
         sets: `KEY=VALUE` words over the scenario's.
         expect: What must hold of the run, in words, instead of what the scenario expects.
 

@@ -49,7 +49,7 @@ def prepare(
 
     Args:
         scenarios: Files, names of the catalogue, folders of it.
-        kernels: Names of built kernels, for virtual labs; by default the one built last.
+        kernels: Names of built kernels, for virtual labs; by default the one of the latest version.
         sets: `KEY=VALUE` words that override keys.
         repeat: Runs of each cell.
         seed: What losses and jitter start from.

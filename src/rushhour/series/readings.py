@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.errors import RecordError
+from rushhour.quantities.netem_rate import as_counted, netem_rate
 from rushhour.record import brought, courses, decode, multipath
 from rushhour.series import counted, idle_rtt
 from rushhour.traffic import kinds
@@ -108,11 +109,9 @@ def rate(t_ns: NDArray[np.int64], count: NDArray[np.int64], sample_ns: int) -> S
 
 def goodput_tcp(record: Record, flow: Flow) -> Samples:
     """Payload rate at the receiver between samples, in bit/s."""
-    return (
-        rate(*curve(record, flow, "bytes_received", 1), record.sample_ns)
-        if flow.kind in (*kinds.TCP_STREAMS, *kinds.SUBFLOWS)
-        else empty()
-    )
+    if flow.kind not in (*kinds.TCP_STREAMS, *kinds.SUBFLOWS):
+        return empty()
+    return rate(*curve(record, flow, "bytes_received", 1), record.sample_ns)
 
 
 def goodput_udp(record: Record, flow: Flow) -> Samples:
@@ -322,10 +321,11 @@ def qdisc(column: str, factor: float = 1.0) -> Callable[[Record, End], Samples]:
 
 
 def queue_delay_end(record: Record, end: End) -> Samples:
-    """Bytes waiting over the rate of that instant, in µs; nan where there is none (an outage)."""
+    """Bytes waiting, as netem counts them, over the rate of that instant, in µs; nan in an outage."""
     if not end.rate_bps:
         return empty()
-    t_ns, waiting = qdisc("backlog", 8e6)(record, end)
+    rows = record.root_qdisc(end.end)
+    t_ns, waiting = stamps(rows), 8e6 * as_counted(rows["backlog"], rows["qlen"], netem_rate(end.queue))
     rate = courses.setting(end, "rate_bps", t_ns.astype(np.float64) * 1e-9)
     return t_ns, np.divide(waiting, rate, out=np.full(len(waiting), np.nan), where=rate > 0)
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rushhour.record import courses, decode
+from rushhour.record import decode
 from rushhour.series.acks import heard_ns
+from rushhour.series.fullness import Full, full
 from rushhour.series.handshake import syn_retransmits
 from rushhour.series.waits import waiting_s
 from rushhour.traffic import kinds
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rushhour.record.context import End, Flow
+    from rushhour.record.context import Flow
     from rushhour.record.decode import Rows
     from rushhour.record.record import Record
 
@@ -49,16 +50,11 @@ LIMITS = {
 }
 """Every limit, with what it says: "for 60 % of the time …"."""
 
-FULL = 0.95
-"""Utilization over a round trip from which a path counts as full."""
-FRAMES = 20
-"""Frames at the end's rate over which its utilization is taken at least."""
 UNREAD = 0.5
 """Part of the receiver's window that lies unread from which its application is what limits."""
 PACED = 0.9
 """Part of SO_MAX_PACING_RATE from which a flow counts as held by it."""
 _LOSS = 4  # TCP_CA_Loss
-_FRAME = 1514
 _UNPACED = 1 << 60
 
 
@@ -131,9 +127,8 @@ class _Parts:
         busy = np.minimum(self._chrono("busy_time"), self.length)
         rwnd = np.minimum(self._chrono("rwnd_limited"), busy)
         sndbuf = np.minimum(self._chrono("sndbuf_limited"), busy - rwnd)
-        full = self._full()
-        if self._alone():  # more window would only make the queue longer
-            rwnd, sndbuf = rwnd * ~full, sndbuf * ~full
+        full, alone = self._full()
+        rwnd, sndbuf = rwnd * ~alone, sndbuf * ~alone  # more window would only make the queue longer
         window = busy - rwnd - sndbuf
         held = {name: np.zeros(len(self.length)) for name in LIMITS}
         held["application"] = self.length - busy
@@ -173,12 +168,6 @@ class _Parts:
             ("losses", self._retransmitted()),
             ("marks", self._since("delivered_ce")),
         ]
-
-    def _alone(self) -> bool:
-        """Whether no other stream crosses a bottleneck of its ways."""
-        mine = set(self.flow.bottleneck_ends)
-        others = (flow for flow in self.record.context.flows.values() if flow.id != self.flow.id)
-        return not any(flow.kind in kinds.STREAMS and mine & flow.crossed for flow in others)
 
     def _field(self, name: str) -> Numbers:
         known = name in (self.info.dtype.names or ())
@@ -293,40 +282,12 @@ class _Parts:
         waits: Numbers = np.diff(waited[done] + within)
         return waits
 
-    def _full(self) -> NDArray[np.bool_]:
-        """Whether a bottleneck of its ways was busy over a round trip around the interval."""
-        if self.seen_full is not None:
-            return self.seen_full(self.edges)
-        busy = np.zeros(len(self.length), bool)
-        ends = self.record.context.ends
-        for number in self.flow.bottleneck_ends if self.record.has("qdisc") else ():
-            if number in ends:
-                busy |= full(self.record, ends[number], self.edges, (self.flow.base_rtt_ns or 0) * 1e-9)
-        return busy
-
-
-def full(record: Record, end: End, edges: Numbers, rtt_s: float) -> NDArray[np.bool_]:
-    """Whether an end sent at its rate, or at what a shaper behind it let through, in each interval [n].
-
-    A sender comes in bursts, one a round trip; so the interval is widened to a round trip, and to so many
-    frames that one more or less does not decide.
-    """
-    rows = record.root_qdisc(end.end)
-    if not len(rows) or not end.rate_bps:
-        return np.zeros(len(edges) - 1, bool)
-    t_s, sent = rows["t_ns"] * 1e-9, rows["bytes"].astype(np.float64)
-    least_s = max(rtt_s, FRAMES * _FRAME * 8 / end.rate_bps)
-    middle, half = (edges[1:] + edges[:-1]) / 2, np.maximum(np.diff(edges), least_s) / 2
-    begin, done = np.maximum(middle - half, edges[0]), np.minimum(middle + half, edges[-1])
-    moved = np.interp(done, t_s, sent) - np.interp(begin, t_s, sent)
-    possible = _capacity(end, begin, done)
-    busy: NDArray[np.bool_] = (possible > 0) & (moved + _FRAME >= FULL * possible)
-    return busy
-
-
-def _capacity(end: End, begin: Numbers, done: Numbers) -> Numbers:
-    """Bytes that an end's rate lets through between instants [n]."""
-    if "rate_bps" not in end.over_time:
-        return (end.rate_bps or 0) / 8 * (done - begin)
-    spans = zip(np.rint(begin * 1e9), np.rint(done * 1e9), strict=True)
-    return np.array([courses.capacity_bits(end, int(since), int(until)) / 8 for since, until in spans])
+    def _full(self) -> Full:
+        """Whether the path was full over a round trip around the interval, and by this stream alone."""
+        if self.seen_full is None:
+            return full(self.record, self.flow, self.edges)
+        seen = self.seen_full(self.edges)
+        mine = set(self.flow.bottleneck_ends)
+        others = (one for one in self.record.context.flows.values() if one.id != self.flow.id)
+        lone = not any(one.kind in kinds.STREAMS and mine & one.crossed for one in others)
+        return Full(seen, seen & lone)

@@ -15,8 +15,8 @@ from rushhour.errors import RecordError, RushHourError, StoreError
 from rushhour.files import places
 from rushhour.lab import clock
 from rushhour.metrics.value import MetricValue
+from rushhour.quantities.release import release_order
 from rushhour.store import connect, listing, query, schema
-from rushhour.store.order import release_order
 from rushhour.store.parcel import BaselineParcel, ComparisonParcel, SetParcel, parcels
 from rushhour.store.put import put
 from rushhour.store.rows import Imported, SetRow

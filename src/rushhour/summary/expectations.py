@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.metrics.value import OTHERWISE, TOTAL, at
 from rushhour.quantities.factors import matches, named
-from rushhour.quantities.words import every
+from rushhour.quantities.words import every, listed
 from rushhour.record.output import FILE
 from rushhour.record.seal import RAW
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from rushhour.metrics.value import MetricValue
     from rushhour.record.record import Record
     from rushhour.record.result_file import ProgramResult
+
+_FLOW = "flow:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,19 @@ def check(record: Record, values: Iterable[MetricValue] | None = None) -> list[V
     if not expects:
         return found
     return [*found, *judge(expects, record.metrics() if values is None else values, record.factors)]
+
+
+def told(verdicts: Iterable[Verdict]) -> list[tuple[bool, str]]:
+    """Each with whether it holds, in words; those that differ in the flow alone together."""
+    found: dict[tuple[bool, str, str], list[str]] = {}
+    for one in verdicts:
+        before, flow, after = one.message.partition(f" of {one.scope} ")
+        words = (before, after) if flow and one.scope.startswith(_FLOW) else (one.message, "")
+        found.setdefault((one.ok, *words), []).append(one.scope.removeprefix(_FLOW))
+    return [
+        (ok, f"{before} of {_FLOW}{listed(names)} {after}" if after else before)
+        for (ok, before, after), names in found.items()
+    ]
 
 
 def held_said(held: int, judged: int) -> str:

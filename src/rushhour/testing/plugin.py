@@ -48,7 +48,7 @@ class Lab:
 
     @property
     def kernel(self) -> str | None:
-        """The kernel under test by name; None: the one built last."""
+        """The kernel under test by name; None: that of the latest version."""
         return self._setting.kernel
 
     @property
@@ -69,7 +69,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup(NAME, "Rush Hour: networks in virtual time")
     group.addoption(
         "--rushhour-kernel", action="append", metavar="K", default=[],
-        help="kernel under test, instead of the one built last; several: each test with each",
+        help="kernel under test, instead of the latest version; several: each test with each",
     )  # fmt: skip
     group.addoption(
         "--rushhour-seeds", type=int, metavar="N", help="run each test with N seeds: 1, 2, ..., N"

@@ -164,9 +164,10 @@ def batches_of(side: Side, one: Kernel) -> list[Batch]:
     return [
         Batch(
             name, wholes[name], mine, [one], wholes[name].repeat, wholes[name].seed,
-            side.quick.get(name, False), Path(name),
+            side.quick.get(name, False), Path(name), asked={"sets": [*words]} if words else {},
         )
         for name, mine in cells.items()
+        for words in [side.sets.get(name, ())]
     ]  # fmt: skip
 
 

@@ -6,6 +6,7 @@ comparison is refused with what differs; `--variable` declares what may.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -192,3 +193,9 @@ def _notes(base: Side, candidate: Side, variables: Sequence[str]) -> Iterator[st
         cpus = [(side.fact("host") or {}).get("cpu_model") for side in (base, candidate)]
         if cpus[0] != cpus[1]:
             yield f"measured on different machines: {cpus[0]} and {cpus[1]}"
+    for name in sorted({*base.sets, *candidate.sets}):
+        words = [
+            word for one in candidate.sets.get(name) or base.sets.get(name, ()) for word in ("--set", one)
+        ]
+        if words:
+            yield f"{name} was asked for with {shlex.join(words)}"

@@ -203,7 +203,7 @@ def of_baseline(one: Baseline) -> Side:
     facts = facts_of(one.about)
     for about in one.scenarios:
         name = about.name
-        side.scenarios[name], side.quick[name] = about.resolved, about.quick
+        side.scenarios[name], side.quick[name], side.sets[name] = about.resolved, about.quick, about.sets
         side.cells |= {made.key: made for made in _expanded(name, side.scenarios[name])}
     for run in one.runs:
         made = SideCell(run.scenario, run.cell, run.factors, label_of(run.factors, Sweep()))

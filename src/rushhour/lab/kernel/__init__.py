@@ -19,6 +19,7 @@ from rushhour.lab.kernel.store import (
     find,
     installed,
     remove,
+    taken_apart,
     trees,
 )
 
@@ -38,6 +39,7 @@ __all__ = [
     "installed",
     "remove",
     "repository",
+    "taken_apart",
     "trees",
 ]
 

@@ -1,6 +1,6 @@
 """Kernels on this machine: built ones, one folder each, written whole or not at all; and those of packages.
 
-What was built here comes before what was installed as a package: whoever builds a kernel means to use it.
+By a name what was built here is found before what was installed as a package: whoever builds it means that.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import KernelError
 from rushhour.files.size import on_disk
+from rushhour.quantities.release import release_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -192,11 +193,7 @@ def packaged() -> list[Kernel]:
     from rushhour.lab.kernel import wheels  # noqa: PLC0415 - to look through all packages takes a while
 
     kernels = [load(folder, package) for package, folder in wheels.folders()]
-    return sorted(kernels, key=lambda one: (_version(one.release), one.folder.name), reverse=True)
-
-
-def _version(release: str) -> list[int]:
-    return [int(number) for number in re.findall(r"\d+", release)]
+    return sorted(kernels, key=lambda one: (release_order(one.release), one.folder.name), reverse=True)
 
 
 def find(name: str) -> Kernel:
@@ -230,8 +227,21 @@ def building(source: str, *more: str) -> str:
         source: what it is built from, with its own `--with` and `--patch`.
         more: further words.
     """
-    words = [*re.split(r" (--with|--patch) ", source), *more]
+    word, files, patches = taken_apart(source)
+    given = [*(("--with", file) for file in files), *(("--patch", patch) for patch in patches)]
+    words = [word, *(part for one in given for part in one), *more]
     return " ".join(["rushhour kernel build", *map(shlex.quote, words)])
+
+
+def taken_apart(source: str) -> tuple[str, list[str], list[str]]:
+    """What a kernel was built from, as its origin has it: the source alone, its `--with`, its `--patch`."""
+    word, *more = re.split(r" --(with|patch) ", source)
+    given = list(zip(more[::2], more[1::2], strict=True))
+    return (
+        word,
+        [file for what, file in given if what == "with"],
+        [file for what, file in given if what == "patch"],
+    )
 
 
 def _to_build(name: str) -> str:
@@ -257,14 +267,16 @@ def _source_for(name: str) -> str:
 
 
 def default() -> Kernel:
-    """The kernel that is used when none is named: the one built last that was not built aside.
+    """The kernel that is used when none is named: the latest version of those not built aside.
 
-    Where none was built here it is the package's of the latest version.
+    Of equal ones it is that built last, or built again; a package's comes after those built here. One with
+    files or patches beside its source is it only where there is no other. Who builds an old kernel, or one
+    with a change, to hold it against another, goes on with the same default.
     """
-    kernel = next((kernel for kernel in _each() if not kernel.origin().get("aside")), None)
-    if kernel is None:
+    fit = [kernel for kernel in _each() if not kernel.origin().get("aside")]
+    if not fit:
         raise KernelError("there is no kernel yet", hint="to build one: rushhour kernel build debian:6.12")
-    return kernel
+    return max(fit, key=lambda one: (not one.is_variant, release_order(one.release)))
 
 
 def elsewhere(message: str, source: str) -> str:

@@ -17,8 +17,10 @@ from rushhour.metrics.calibration.finding import (
     ends_of,
 )
 from rushhour.metrics.thinning import netem_words, thins
+from rushhour.quantities.netem_rate import netem_rate
 from rushhour.quantities.ways import shares
 from rushhour.record import courses
+from rushhour.series.fullness import rest_bps
 from rushhour.tc.kinds import kind_of
 
 if TYPE_CHECKING:
@@ -102,8 +104,8 @@ def idle_rtt_ns(record: Record, ends: Sequence[End], frame: int) -> tuple[float,
         sent = courses.sent_ns(end, frame)
         low += sent + (0 if "reorder" in netem_words(end) else max(0, end.delay_ns - spread))
         high += sent + end.delay_ns + (spread or end.jitter_ns)
-        if end.role == "netem" and end.rate_bps:
-            high += 1514 * 8e9 / end.rate_bps
+        if end.role == "netem" and (rate := netem_rate(end.queue)) is not None:
+            high += rate.sent_ns(1514)
     real = record.manifest.real_time
     slack = REAL_NS + _REAL_SHARE * high if real else VIRTUAL_NS
     return low - VIRTUAL_NS, high + slack + _PER_STAGE_NS * len(ends)
@@ -115,19 +117,19 @@ def trains(record: Record) -> Iterator[CalibrationFinding]:
     for entry in record.result.calibration.trains:
         train = trains[entry.train]
         flow = _between(record, train)
-        # Its packets belong to no class, so the rate is the slowest shaper's and no ceiling.
+        # Its packets belong to no flow: the rate is the slowest shaper's, or of a class without flows.
         crossed = ends_of(record, flow.ends) if flow else []
         # Packets that take several ways in turn have the rate of all; each end carries its share of them.
         taken = shares(flow.ways if flow.in_turn else (flow.ends,)) if flow else {}
         shaped = [end for end in ends_of(record, taken) if end.rate_bps and end.role != "police"]
-        rates = [(end.rate_bps or 0) / taken[end.end] for end in shaped]
+        frame = _ping_frame(train)
+        rates = [rest_bps(end) * _part(end, frame) / taken[end.end] for end in shaped]
         if flow is None or not rates or not _alike(record, flow):
             continue
         arrivals = np.sort(np.asarray(entry.arrivals_ns, np.float64))
         steady = _half(arrivals, real=record.manifest.real_time)
         if len(steady) < 4 or steady[-1] <= steady[0]:
             continue
-        frame = _ping_frame(train)
         ways = len(flow.bottleneck_ends) if flow.in_turn else 1
         rate = min(rates)
         span = float(steady[-1] - steady[0])
@@ -151,6 +153,12 @@ def trains(record: Record) -> Iterator[CalibrationFinding]:
             f"{rate / 1e6:g} Mbit/s {'±' if least else '+'} {tolerance:.1%}",
             f"{seen / 1e6:.4g} Mbit/s",
         )
+
+
+def _part(end: End, frame: int) -> float:
+    """What part of netem's rate frames of this size have, which it counts for more or less than they are."""
+    rate = netem_rate(end.queue)
+    return frame / rate.counted(frame) if rate is not None else 1.0
 
 
 def _least_share(end: End) -> float:

@@ -51,7 +51,7 @@ class SetupFlow(Model):
 class Setup(Model):
     """One experiment."""
 
-    kernel: Name | None = Field(None, description="name of a built kernel; default the one built last")
+    kernel: Name | None = Field(None, description="name of a built kernel; default the latest version")
     preset: Preset = Field("dumbbell", description='"dumbbell", "chain" or "star"')
     size: Annotated[int, Field(strict=True, ge=1, le=16)] | None = Field(
         None, description="pairs (dumbbell, default one a flow), hops (chain, default 2), leaves (star)"

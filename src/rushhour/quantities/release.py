@@ -1,4 +1,4 @@
-"""The order of kernels: by version as kernel people count, then by when one first ran."""
+"""The order of kernels' releases, as kernel people count."""
 
 from __future__ import annotations
 
