@@ -99,6 +99,7 @@ def test_kernels_and_baselines_are_offered_by_their_names(
     monkeypatch.setattr("rushhour.lab.kernel.installed", list)
     assert "stable" in offered("rushhour compare st", capsys)
     assert "stable" in offered("rushhour baseline show s", capsys)
+    assert "stable" in offered("rushhour baseline delete other s", capsys)
     assert offered("rushhour kernel show x", capsys) == {}
 
 

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 FORMAT = "rushhour-baseline-name/1"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_FILE = "name.json"
+FILE = "name.json"
+"""What says which version is the current one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def find(word: str | Path) -> Baseline:
         RecordError: it is of another format version, or damaged.
     """
     name, _, version = str(word).partition("@")
-    if isinstance(word, str) and _NAME.fullmatch(name) and (place(name) / _FILE).is_file():
+    if isinstance(word, str) and _NAME.fullmatch(name) and (place(name) / FILE).is_file():
         if version and not version.isdigit():
             raise UsageError(f"{version!r} is not a version", hint=f"write {name}@2, or {name}")
         return kept(name).open(int(version) if version else None)
@@ -95,7 +96,7 @@ def find(word: str | Path) -> Baseline:
 def names() -> list[Kept]:
     """Every name on the shelf, sorted."""
     folder = place("any").parent
-    return [kept(path.parent.name) for path in sorted(folder.glob(f"[!.]*/{_FILE}"))]
+    return [kept(path.parent.name) for path in sorted(folder.glob(f"[!.]*/{FILE}"))]
 
 
 def history(one: Baseline) -> Sequence[Promotion]:
@@ -116,7 +117,7 @@ def kept(name: str) -> Kept:
         RecordError: what stands there is damaged.
     """
     folder = place(name)
-    path = folder / _FILE
+    path = folder / FILE
     if not path.is_file():
         raise UsageError(
             f"there is no baseline {name!r}", hint="`rushhour baseline list` names those there are"
@@ -130,19 +131,24 @@ def kept(name: str) -> Kept:
     return Kept(name, folder, versions, promotions)
 
 
+def is_kept(name: str) -> bool:
+    """Whether something is kept under a name, be it damaged."""
+    return _NAME.fullmatch(name) is not None and (place(name) / FILE).is_file()
+
+
 def current(name: str) -> int | None:
     """The version that a name stands for now; None where nothing is kept under it.
 
     Raises:
         RecordError: as of `kept`.
     """
-    return kept(name).current if (place(name) / _FILE).is_file() else None
+    return kept(name).current if (place(name) / FILE).is_file() else None
 
 
 def point(name: str, promotions: Sequence[Promotion]) -> None:
     """Write which version is the current one, at once or not at all."""
     entries = [{"version": one.version, "time": one.time, "reason": one.reason} for one in promotions]
-    write_json(place(name) / _FILE, {"format": FORMAT, "promotions": entries})
+    write_json(place(name) / FILE, {"format": FORMAT, "promotions": entries})
 
 
 def check_name(name: str) -> None:

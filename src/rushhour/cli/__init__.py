@@ -324,11 +324,13 @@ class _Asked:
             self._owed = self._owed or signal.getitimer(signal.ITIMER_REAL)[0] == 0
         if not self._owed:
             return
-        self._owed = loads = _loads(frame)
-        signal.setitimer(signal.ITIMER_REAL, _AGAIN_S if loads else _SAME_S)
-        if not loads:
-            self.raised = True
-            raise KeyboardInterrupt
+        self._owed = _loads(frame)
+        if self._owed:  # again and again: one more may come where code waits without looking, as in `input`
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN_S, _AGAIN_S)
+            return
+        signal.setitimer(signal.ITIMER_REAL, _SAME_S)
+        self.raised = True
+        raise KeyboardInterrupt
 
 
 _SAME_S, _AGAIN_S = 1.0, 0.01

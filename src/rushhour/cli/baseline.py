@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +15,7 @@ from rushhour.plain import harmless
 from rushhour.quantities.words import plural
 
 if TYPE_CHECKING:
-    from rushhour.baseline import Baseline, Kept
+    from rushhour.baseline import Baseline, Doomed, Kept
 
 _KERNEL = click.option("--kernel", metavar="K", help="Only the results of this kernel.")
 
@@ -116,6 +117,51 @@ def show(name: str, *, as_json: bool) -> None:
     from rushhour import baseline as baselines
 
     _tell(baselines.find(name), as_json=as_json)
+
+
+@baseline.command("delete", short_help="Delete a name with all its versions, or an older version.")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def delete(names: tuple[str, ...], *, yes: bool, as_json: bool) -> int:
+    """Delete each NAME with all its versions, or NAME@VERSION, which is not the current one.
+
+    A terminal is asked before anything goes; elsewhere say --yes. The results that a baseline was made of
+    stay, and so does a baseline in a folder of your own.
+
+    \b
+    Exit code:
+        0    all are deleted
+        1    you said no to one
+        2    one is not there, or cannot be deleted
+
+    Example: rushhour baseline delete old-stable --yes
+    """  # noqa: D301 - click wants the letter itself
+    from rushhour import baseline as baselines
+
+    found = [baselines.doomed(name) for name in dict.fromkeys(names)]
+    gone = [one for one in found if yes or _may_go(one)]
+    for one in gone:
+        baselines.delete(one)
+        echo(f"deleted {_called(one)}", err=True)
+    if as_json:
+        tell_json([{"name": one.name, "versions": [*one.versions], "whole": one.whole} for one in gone])
+    return int(len(gone) < len(found))
+
+
+def _may_go(one: Doomed) -> bool:
+    from rushhour.errors import UsageError
+
+    if not sys.stdin.isatty():
+        raise UsageError(f"{_called(one)} would be deleted, and nobody can be asked", hint="say --yes")
+    return click.confirm(f"delete {harmless(_called(one))}?", err=True)
+
+
+def _called(one: Doomed) -> str:
+    runs = "of which one is damaged" if one.runs is None else f"with {plural(one.runs, 'run')}"
+    if one.whole:
+        return f"the baseline {one.name}, {plural(len(one.versions), 'version')} {runs}"
+    return f"version {one.versions[0]} of the baseline {one.name}, {runs}"
 
 
 def _facts(one: Baseline) -> dict[str, Any]:

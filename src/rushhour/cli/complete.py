@@ -156,6 +156,7 @@ _OF: dict[str, Callable[[click.Context], Candidates]] = {
     "kernel show name": _kernels,
     "base": _sides,
     "candidate": _sides,
+    "baseline delete names": _baselines,
     "baseline promote name": _baselines,
     "baseline save name": _baselines,
     "baseline show name": _baselines,
