@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE, REFUSED
 from rushhour.causes.thresholds import LASTING, WAITED, WAITED_S
-from rushhour.explain import counted, holes, netem, origins, policers
+from rushhour.explain import counted, holes, netem, origins, policers, tuned
 from rushhour.explain.first_windows import FirstWindows, first_windows
 from rushhour.explain.lost import drops, lost, taken, worst
 from rushhour.explain.outages import Outages, outages, with_recovery
@@ -62,6 +62,8 @@ class RecordedFlow:
         hole: The MTU of a switch that drops its full packets in silence; `filtered`: share of what arrives
             that the receiver's packet filter drops; `ack_filtered` the sender's.
         first: The windows that it began with.
+        threshold: Segments at which its slow start ends by what stood there when it began.
+        ratio: The sysctl of pacing that held it while its window could have, and its value in per cent.
         outages: When its way was dead. What was lost and dropped then counts in none of these; `shares` have
             a limit of its own for it (`outages`), which a timeline has not.
         slots: Those of netem on its way; `overtaking` where netem lets packets overtake others, in words.
@@ -146,6 +148,8 @@ class RecordedFlow:
     filtered: float = 0.0
     ack_filtered: float = 0.0
     first: FirstWindows = field(default_factory=FirstWindows)
+    threshold: float | None = None
+    ratio: tuple[str, str] | None = None
     outages: Outages | None = None
     slots: netem.Slots | None = None
     overtaking: tuple[str, str] = ("", "")
@@ -314,7 +318,12 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         ack_filtered=ack_filtered,
         outages=dead,
     )
-    made = replace(made, first=first_windows(record, flow, made))
+    made = replace(
+        made,
+        first=first_windows(record, flow, made),
+        threshold=tuned.threshold(record, flow, made),
+        ratio=tuned.ratio(record, flow, made),
+    )
     return made if dead is None else _recovering(made, found, dead, taken(record, flow, spans))
 
 
