@@ -12,6 +12,7 @@ import numpy as np
 from rushhour.causes.evidence import Shown
 from rushhour.causes.thresholds import OFTEN
 from rushhour.quantities.words import plural
+from rushhour.series import readings
 from rushhour.series.timeline import PACED
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 KEEPS = "net.ipv4.tcp_no_ssthresh_metrics_save"
 SS_RATIO, CA_RATIO = "net.ipv4.tcp_pacing_ss_ratio", "net.ipv4.tcp_pacing_ca_ratio"
 _LIMITS = ("slow_start", "window")
-_UNSET = (1 << 31) - 1
 
 
 def threshold(record: Record, flow: Flow, made: RecordedFlow) -> float | None:
@@ -35,7 +35,7 @@ def threshold(record: Record, flow: Flow, made: RecordedFlow) -> float | None:
     first = record.series("ssthresh", flow=flow.id).values[:1]
     if made.syns or (traced and np.isnan(first).any()) or "snd_ssthresh" not in (info.dtype.names or ()):
         return None
-    known = (info["snd_ssthresh"] < _UNSET) & (info["total_retrans"] == 0)
+    known = (info["snd_ssthresh"] < readings.NO_SSTHRESH) & (info["total_retrans"] == 0)
     at = int(np.argmax(known))
     # Without a line for each ACK: within the round trip in which nothing but a timer could have set it.
     soon_s = (t_ns[at] - (flow.outcome.connected_ns or 0)) * 1e-9 if known.any() else np.inf
@@ -53,7 +53,8 @@ def ratio(record: Record, flow: Flow, made: RecordedFlow) -> tuple[str, str] | N
     held = np.sum([found.held_s[limit] for limit in _LIMITS], axis=0)
     if not held.sum() or (held * bound).sum() < OFTEN * held.sum():
         return None
-    name = SS_RATIO if (held * bound * starting).sum() > (held * bound).sum() / len(_LIMITS) else CA_RATIO
+    early, late = (float((held * bound * part).sum()) for part in (starting, ~starting))
+    name = SS_RATIO if early > late else CA_RATIO
     value = made.setting(made.sender, name)
     return None if value is None else (name, value)
 
@@ -67,19 +68,20 @@ def _bound(record: Record, flow: Flow, found: Timeline) -> tuple[NDArray[np.bool
     none = np.zeros(len(found.edges_s) - 1, bool)
     if not {"pacing_rate", "bytes_sent"} <= {*(info.dtype.names or ())} or not len(t_ns):
         return none, none
-    sent_s = np.interp(found.edges_s, t_ns * 1e-9, info["bytes_sent"].astype(np.float64))
+    sent = np.interp(found.edges_s, t_ns * 1e-9, info["bytes_sent"].astype(np.float64))
     rows = info[np.minimum(np.searchsorted(t_ns * 1e-9, found.edges_s[1:] - 1e-10), len(t_ns) - 1)]
-    full = np.diff(sent_s) / np.diff(found.edges_s) >= PACED * rows["pacing_rate"].astype(np.float64)
-    room = rows["unacked"] < rows["snd_cwnd"]
-    return full & room, rows["snd_cwnd"] < rows["snd_ssthresh"] / 2
+    allowed = PACED * rows["pacing_rate"].astype(np.float64)
+    full = np.diff(sent) / np.diff(found.edges_s) >= allowed
+    half = rows["snd_ssthresh"] / 2
+    return full & (rows["unacked"] < rows["snd_cwnd"]), rows["snd_cwnd"] < half
 
 
 def remembered(e: RecordedFlow) -> Shown | None:
     """A threshold that ends slow start before the window holds what the path does."""
     if e.threshold is None or e.threshold * (e.mss or 0) >= (e.bdp or 0):
         return None
-    kept = e.setting(e.sender, KEEPS) == "0"
-    whence = "an earlier connection left it" if kept else "a route or an earlier connection gave it"
+    given = e.setting(e.sender, KEEPS)
+    whence = "an earlier connection left it" if given == "0" else "a route or an earlier connection gave it"
     segments = plural(round(e.threshold), "segment")
     return Shown({"cc": e.cc, "host": e.sender, "segments": segments, "whence": whence})
 
