@@ -47,6 +47,7 @@ class RecordedFlow:
 
     Attributes:
         possible_bps: The most payload that the bottleneck carries, or its ceiling there lets through.
+        possible_between: The least and the most of that over time, where it changes.
         shared_bps: What the link carries there for all, where a ceiling below it is not what decides.
         full_of: What is full instead of the path, where that is its ceiling: `class gold (10 Mbit/s)`.
         window: Greatest window of the peer; `inflight`: most data outstanding.
@@ -95,6 +96,7 @@ class RecordedFlow:
     shares: Mapping[str, float]
     timeline: Timeline | None
     possible_bps: float | None = None
+    possible_between: tuple[float, ...] = ()
     shared_bps: float | None = None
     full_of: str = ""
     base_rtt_s: float | None = None
@@ -262,6 +264,7 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         shares=with_outages(found, dead),
         timeline=found,
         possible_bps=_possible(record, flow, policing, seconds, slotted),
+        possible_between=() if slotted else _between(record, flow),
         slots=slotted,
         overtaking=netem.overtaking(way),
         base_rtt_s=_idle_s(record, flow),
@@ -355,6 +358,13 @@ def _possible(
         return most
     bucket = policers.bucket(policing, flow.frame_bytes or 0) or 0.0
     return possible if possible is None else possible + 8 * bucket / seconds
+
+
+def _between(record: Record, flow: Flow) -> tuple[float, ...]:
+    """The least and the most payload that is possible, where that changes; none of what nothing passes."""
+    known = courses.bottleneck_extent(flow, record.context.ends)
+    part = (flow.payload_per_packet or 0) / (flow.frame_bytes or 1)
+    return tuple(bps * part for bps in known) if len(known) > 1 else ()
 
 
 def _policed_too(record: Record, flow: Flow, policing: Sequence[End]) -> tuple[str, ...]:
