@@ -126,6 +126,30 @@ name = "bulk"
 from = "s1"
 to = "r1"
 """
+REMEMBERED = """
+title = "Why"
+question = "Why is this flow slow?"
+duration = "5s"
+[topology]
+preset = "dumbbell"
+rate = "100mbit"
+rtt = "80ms"
+buffer = "4MB"
+drop = [40]
+[sysctl]
+"net.ipv4.tcp_no_ssthresh_metrics_save" = 0
+[[flow]]
+name = "earlier"
+from = "s1"
+to = "r1"
+duration = "1500ms"
+[[flow]]
+name = "bulk"
+from = "s1"
+to = "r1"
+start = "2s"
+"""
+RATIOS = SYSCTL + '"net.ipv4.tcp_pacing_ss_ratio" = 50\n"net.ipv4.tcp_pacing_ca_ratio" = 50\n'
 VIDEO = '[[flow]]\nname = "video"\nkind = "udp"\nrate = "30mbit"\n'
 
 HOG = '[[flow]]\nname = "hog"\nrcvbuf = "400kB"\nsndbuf = "200kB"\nread_rate = "200kbit"\n'
@@ -140,6 +164,8 @@ CAUSES = {
     "handshake, long path": cell('bytes = "10kB"', rtt="300ms"),
     "others": cell(VIDEO, path="pairs = 2", rate="50mbit"),
     "impatient_queue": cell(path='queue = "codel"', rtt="300ms", rate="20mbit", duration="10s"),
+    "remembered_threshold": REMEMBERED,
+    "pacing_ratio": cell('pacing = "10gbit"', top=RATIOS, rtt="40ms", duration="4s"),
     "receive_buffer": cell('rcvbuf = "32KiB"'),
     "receive_buffer, sysctl": cell(SYSCTL.join(["", '"net.ipv4.tcp_rmem" = "4096 65536 65536"'])),
     "window_scaling": cell(SYSCTL.join(["", '"net.ipv4.tcp_window_scaling" = 0'])),

@@ -246,6 +246,28 @@ def small_window(e: Evidence, share: float) -> Named:
     )
 
 
+def remembered(e: Evidence, share: float) -> Named | None:
+    """A threshold from before the connection ends its slow start."""
+    name = "net.ipv4.tcp_no_ssthresh_metrics_save"
+    asked = e.setting(e.sender, name) == "0"
+    forget = "forget what is kept (ip tcp_metrics flush), and take ssthresh from the route"
+    advice = f"Set {name} to 1 on {e.called(e.sender)}; {forget}." if asked else f"{forget.capitalize()}."
+    cure = Cure(advice, (Setting(e.sender, name, "1"),) if asked else ())
+    return by_shown(e, "remembered-threshold", share, cure)
+
+
+RATIOS = {"net.ipv4.tcp_pacing_ss_ratio": "200", "net.ipv4.tcp_pacing_ca_ratio": "120"}
+"""By which the kernel paces in slow start and after, in per cent."""
+
+
+def pacing_ratio(e: Evidence, share: float) -> Named | None:
+    """The kernel's pacing leaves room in the window."""
+    given = {name: e.setting(e.sender, name) for name in RATIOS}
+    raised = [Setting(e.sender, name, usual) for name, usual in RATIOS.items() if given[name] is not None]
+    advice = f"Leave the ratios of pacing on {e.called(e.sender)} as they are, or at 100 % at least."
+    return by_shown(e, "pacing-ratio", share, Cure(advice, tuple(raised)))
+
+
 def handshake(e: Evidence, share: float) -> Named | None:
     """Opening the connection took a good part of the time."""
     kept = "Keep connections open and use them again"
@@ -286,12 +308,12 @@ def slow_start(e: Evidence, share: float) -> Named | None:
 
 RULES: Mapping[str, tuple[Rule, ...]] = {
     "handshake": (handshake,),
-    "slow_start": (initial_window, slow_start),
+    "slow_start": (initial_window, pacing_ratio, slow_start),
     "receiver": (window_scaling, growing_window, receive_buffer),
     "reader": (reader_stopped, reader_busy, slow_reader),
     "sndbuf": (send_buffer,),
     "application": (no_room, writer_stopped, writer_busy, slow_writer),
     "pacing": (pacing,),
-    "window": (in_slots, small_window),
+    "window": (in_slots, pacing_ratio, remembered, small_window),
 }
 """Limit → its rules, in order."""

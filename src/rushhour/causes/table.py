@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.causes import at_hosts, on_devices, on_flows, on_full_paths, on_paths
+from rushhour.causes import at_hosts, on_devices, on_flows, on_full_paths, on_paths, on_senders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 SECTIONS: Mapping[str, tuple[Cause, ...]] = {
     "What the ends of a flow hold back": on_flows.AT_THE_HOSTS,
+    "What a sender's kernel was told": on_senders.SENDERS,
     "Where losses come from": on_flows.LOSSES,
     "A full path": on_full_paths.PATHS,
     "Nothing passes": on_paths.NOTHING_PASSES,

@@ -190,6 +190,7 @@ NOISE_NS = T(200_000, "ns of a longer round trip that late programs explain, wit
 NOISE = T(2, "times the spread of the idle round trip, likewise")
 LASTING = T(0.5, "part of a flow's time for which another has to be there to share with it")
 PATIENT = T(1.2, "times CoDel's interval that a round trip may take", "RFC 8289, 4.3")
+OFTEN = T(0.5, "part of the time of a limit in which something must have been so to explain it")
 LEAVES = T(
     0.95, "part of the ceiling of a class that others at its link leave where they take nothing from it"
 )

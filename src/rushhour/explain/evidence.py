@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE, REFUSED
 from rushhour.causes.thresholds import LASTING, WAITED, WAITED_S
-from rushhour.explain import counted, holes, netem, origins, policers
+from rushhour.explain import counted, holes, netem, origins, policers, tuned
 from rushhour.explain.first_windows import FirstWindows, first_windows
 from rushhour.explain.lost import drops, lost, taken, worst
 from rushhour.explain.outages import Outages, outages, with_recovery
@@ -47,6 +47,7 @@ class RecordedFlow:
 
     Attributes:
         possible_bps: The most payload that the bottleneck carries, or its ceiling there lets through.
+        possible_between: The least and the most of that over time, where it changes.
         shared_bps: What the link carries there for all, where a ceiling below it is not what decides.
         full_of: What is full instead of the path, where that is its ceiling: `class gold (10 Mbit/s)`.
         window: Greatest window of the peer; `inflight`: most data outstanding.
@@ -62,6 +63,8 @@ class RecordedFlow:
         hole: The MTU of a switch that drops its full packets in silence; `filtered`: share of what arrives
             that the receiver's packet filter drops; `ack_filtered` the sender's.
         first: The windows that it began with.
+        threshold: Segments at which its slow start ends by what stood there when it began.
+        ratio: The sysctl of pacing that held it while its window could have, and its value in per cent.
         outages: When its way was dead. What was lost and dropped then counts in none of these; `shares` have
             a limit of its own for it (`outages`), which a timeline has not.
         slots: Those of netem on its way; `overtaking` where netem lets packets overtake others, in words.
@@ -94,6 +97,7 @@ class RecordedFlow:
     shares: Mapping[str, float]
     timeline: Timeline | None
     possible_bps: float | None = None
+    possible_between: tuple[float, ...] = ()
     shared_bps: float | None = None
     full_of: str = ""
     base_rtt_s: float | None = None
@@ -148,6 +152,8 @@ class RecordedFlow:
     filtered: float = 0.0
     ack_filtered: float = 0.0
     first: FirstWindows = field(default_factory=FirstWindows)
+    threshold: float | None = None
+    ratio: tuple[str, str] | None = None
     outages: Outages | None = None
     slots: netem.Slots | None = None
     overtaking: tuple[str, str] = ("", "")
@@ -264,6 +270,7 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         shares=with_outages(found, dead),
         timeline=found,
         possible_bps=_possible(record, flow, policing, seconds, slotted),
+        possible_between=() if slotted else _between(record, flow),
         slots=slotted,
         overtaking=netem.overtaking(way),
         base_rtt_s=_idle_s(record, flow),
@@ -321,7 +328,12 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         ack_filtered=ack_filtered,
         outages=dead,
     )
-    made = replace(made, first=first_windows(record, flow, made))
+    made = replace(
+        made,
+        first=first_windows(record, flow, made),
+        threshold=tuned.threshold(record, flow, made),
+        ratio=tuned.ratio(record, flow, made),
+    )
     return made if dead is None else _recovering(made, found, dead, taken(record, flow, spans))
 
 
@@ -353,6 +365,13 @@ def _possible(
         return most
     bucket = policers.bucket(policing, flow.frame_bytes or 0) or 0.0
     return possible if possible is None else possible + 8 * bucket / seconds
+
+
+def _between(record: Record, flow: Flow) -> tuple[float, ...]:
+    """The least and the most payload that is possible, where that changes; none of what nothing passes."""
+    known = courses.bottleneck_extent(flow, record.context.ends)
+    part = (flow.payload_per_packet or 0) / (flow.frame_bytes or 1)
+    return tuple(bps * part for bps in known) if len(known) > 1 else ()
 
 
 def _policed_too(record: Record, flow: Flow, policing: Sequence[End]) -> tuple[str, ...]:

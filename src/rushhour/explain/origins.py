@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rushhour.causes.evidence import OPTION_SACK, Shown
 from rushhour.causes.telling import LEAST_TIMEOUT, NO_ORIGIN
 from rushhour.causes.thresholds import AFTERMATH, ALONE, ASSUMED, BBR_LOSS, SHALLOW, SPURIOUS
-from rushhour.explain import sharing
+from rushhour.explain import sharing, tuned
 from rushhour.explain.aqm import impatient
 from rushhour.explain.netem import in_slots
 from rushhour.explain.outages import LIMIT as OUTAGES
@@ -194,5 +194,7 @@ SHOWN: Mapping[str, Callable[[RecordedFlow], Shown | None]] = {
     "marks-assumed": _assumed,
     "marked": lambda e: Shown(queue=e.bottleneck),
     "no-room-for-messages": _no_room,
+    "remembered-threshold": tuned.remembered,
+    "pacing-ratio": tuned.paced,
 }
 """Cause → what shows it."""

@@ -18,7 +18,7 @@ from rushhour.causes.thresholds import (
     USUAL_INITCWND,
 )
 from rushhour.explain.caps import INITIAL_SEGMENTS, plain
-from rushhour.explain.words import NAMED, beside, flooded, of_possible, part
+from rushhour.explain.words import NAMED, beside, flooded, of_possible, part, possible
 from rushhour.quantities.short import percent, rate, size, time
 from rushhour.quantities.words import plural
 
@@ -117,7 +117,7 @@ def _bufferbloat(e: RecordedFlow) -> Shown | None:
 def _sender_shaper(e: RecordedFlow) -> Shown | None:
     if not e.at_sender:
         return None
-    most = rate(e.possible_bps or e.goodput_bps)
+    most = possible(e)
     small = "TCP small queues keep its queue short, so the window says nothing about the network behind."
     return Shown(
         {"dev": e.sender, "rate": most, "arrives": ", and that is what arrives"},
@@ -142,6 +142,7 @@ def _full(e: RecordedFlow) -> dict[str, str]:
     if e.others:
         of = e.full_of or e.bottleneck
         equal = f"an equal share of {of} among {1 + len(e.others)} TCP flows is {rate(e.fair_bps or 0)}"
+        equal += " on average" if e.possible_between else ""
         return {"flow": e.name, "had": f"{rate(e.goodput_bps)}{beside(e)}, and {equal}", "how": full}
     share = e.shares.get("path", 0.0)
     alone = full if e.beside else f"{full}, nothing else limits"

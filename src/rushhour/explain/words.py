@@ -62,8 +62,17 @@ def reached(e: RecordedFlow) -> str:
 
 def of_possible(e: RecordedFlow) -> str:
     """What a flow had of what its bottleneck carries, and who else was there: 7.4 Mbit/s of 19.1 Mbit/s."""
-    possible = f" of {rate(e.possible_bps)}" if e.possible_bps else ""
-    return f"{rate(e.goodput_bps)}{possible}{shared(e)}{beside(e)}"
+    of = f" of {possible(e)}" if e.possible_bps else ""
+    return f"{rate(e.goodput_bps)}{of}{shared(e)}{beside(e)}"
+
+
+def possible(e: RecordedFlow) -> str:
+    """What its bottleneck carries; of what changes a mean, which need not have been there at any time."""
+    mean = rate(e.possible_bps or e.goodput_bps)
+    if not e.possible_between:
+        return mean
+    least, most = map(rate, e.possible_between)
+    return f"{mean} on average ({least} to {most})"
 
 
 def shared(e: RecordedFlow) -> str:

@@ -235,7 +235,8 @@ METRICS = [
         "lower",
         ("flow",),
         "Actual over ideal transfer time (RFC 6349, section 4.1): the time the flow was active over bytes "
-        "received / (bottleneck rate · payload / frame). Flows that share a bottleneck cannot come near 1.",
+        "received / (bottleneck rate · payload / frame), of a rate that changes its mean over that time. "
+        "Flows that share a bottleneck cannot come near 1.",
         _transfer_time_ratio,
     ),
     Metric(

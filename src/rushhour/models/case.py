@@ -36,7 +36,7 @@ class Case:
         frame_bytes: The same packet as a shaper counts it.
         rtt_s: Round-trip time of the idle path.
         loss: Probability that a packet of data is lost on the wires it crosses or at its host's INPUT.
-        rate_bps: Rate of the bottleneck.
+        rate_bps: Rate of the bottleneck; of one that changes its mean.
         buffer_bytes: Queue limit there.
         flows: Flows of this kind whose bottleneck it is, this one included.
         offered_bps: What leaves the host of a UDP flow of given rate, in whole frames; 0 of others.

@@ -151,6 +151,13 @@ def bottleneck_bps(flow: Flow, ends: Mapping[int, End], span: tuple[int, int] | 
     return _mean(*found)
 
 
+def bottleneck_extent(flow: Flow, ends: Mapping[int, End]) -> tuple[float, ...]:
+    """The least and the most of that while it was active, in bit/s; one where it never changes."""
+    span = flow.active_ns
+    found = None if span is None else _least_from(flow, ends, *span)
+    return () if found is None else tuple(dict.fromkeys((float(found[1].min()), float(found[1].max()))))
+
+
 def sending_ns(flow: Flow, ends: Mapping[int, End], begin_ns: float, bits: float) -> float:
     """What so many bits of a flow take at least from an instant on, in ns; nan where nothing limits.
 
