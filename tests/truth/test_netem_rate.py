@@ -58,6 +58,14 @@ def test_what_is_possible_follows_what_netem_counts(words: str, experiment: Expe
 
 
 @pytest.mark.virtual
+def test_what_its_limit_drops_is_no_chance(experiment: Experiment) -> None:
+    record = experiment(SCENARIO.format(words="").replace('bytes = "2MB"', ""))
+    (found,) = explain(record)
+    assert metric(record, "retransmits", "flow:bulk") > 0
+    assert "random_loss" not in {one.cause for one in found.findings}, found.findings
+
+
+@pytest.mark.virtual
 def test_the_idle_round_trip_has_the_time_that_netem_takes(experiment: Experiment) -> None:
     trips = []
     for words in ("", "300"):

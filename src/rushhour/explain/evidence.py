@@ -297,7 +297,7 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         ack_loss=1 - (1 - lost(record, flow.reverse_ways, sent, spans)) * (1 - ack_filtered),
         worst_loss=worst(record, flow.ways, sent, passing=dead is not None),
         worst_ack_loss=worst(record, flow.reverse_ways, sent, passing=dead is not None),
-        queue_drops=drops(record, [end for end in way if end.role not in ("police", "netem")], spans),
+        queue_drops=drops(record, [end for end in way if _is_queue(end)], spans),
         policed=drops(record, policing),
         policed_too=_policed_too(record, flow, policing),
         bucket=policers.bucket(policing, flow.frame_bytes or 0),
@@ -365,6 +365,11 @@ def _possible(
         return most
     bucket = policers.bucket(policing, flow.frame_bytes or 0) or 0.0
     return possible if possible is None else possible + 8 * bucket / seconds
+
+
+def _is_queue(end: End) -> bool:
+    """Whether what is dropped there found no room."""
+    return end.role != "police" and not (end.role == "netem" and netem.drops_by_chance(end))
 
 
 def _between(record: Record, flow: Flow) -> tuple[float, ...]:

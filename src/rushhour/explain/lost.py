@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from rushhour.explain.netem import drops_by_chance
 from rushhour.explain.outages import inside
 from rushhour.metrics.queue import since_start
 from rushhour.record import courses
@@ -74,7 +75,12 @@ def _kept(record: Record, end: End, span: tuple[int, int], without: Spans) -> fl
             float(rows[name][-1]) - inside(t_ns, rows[name], without) for name in ("packets", "lost")
         )
         kept = 1 - gone / came if came > 0 else 1.0
-    if end.role == "netem" and record.has("qdisc") and len(rows := record.root_qdisc(end.end)):
+    if (
+        end.role == "netem"
+        and drops_by_chance(end)
+        and record.has("qdisc")
+        and len(rows := record.root_qdisc(end.end))
+    ):
         dropped, passed = float(rows["drops"][-1]), float(rows["packets"][-1])
         kept *= passed / (dropped + passed) if dropped else 1.0
     return kept

@@ -51,6 +51,11 @@ def words(end: End) -> list[str]:
     return own if kind == "netem" else []
 
 
+def drops_by_chance(end: End) -> bool:
+    """Whether a netem there was told to lose packets; one that was not drops what its limit does not hold."""
+    return bool({"loss", "drop"} & {*words(end)})
+
+
 def _slots(end: End, frame: int, payload: float, *, ours: bool) -> Slots | None:
     own = words(end)
     if "slot" not in own:
