@@ -15,7 +15,7 @@ from rushhour.coverage.totals import Share, Totals
 def test_a_long_name_takes_no_digit_of_a_number(width: int) -> None:
     row = Totals("drivers/net/bonding/bond_main_of_all.c", Share(411, 2978), Share(31, 188), Share(154, 2073))
     text = io.StringIO()
-    Console(file=text, width=width).print(_table([row], "file"))
+    _table(Console(file=text, width=width), [row], "file")
     said = text.getvalue()
     assert "…" not in said
     assert max(map(len, said.splitlines())) <= width
