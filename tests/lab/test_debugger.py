@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from commandline import rush
+from typing_at import Typist
 
 from mutants.relink import Relinker
 from rushhour.debug import Asked, debug
@@ -368,3 +369,17 @@ def is_marked(environ: Path, mark: str) -> bool:
         return f"RUSHHOUR_MARK={mark}".encode() in environ.read_bytes()
     except OSError:
         return False
+
+
+def test_control_c_at_the_debugger_is_the_debuggers(runs: list[Path], tmp_path: Path) -> None:
+    with Typist("debug", str(runs[0].resolve()), cwd=tmp_path) as person:
+        person.until("(gdb) ")
+        person.type("\x03")
+        person.until("Quit")
+        person.until("(gdb) ")
+        person.type("print 41+1\n")
+        person.until("= 42")
+        person.type("quit\n")
+        said, code = person.ends()
+    assert code == 0
+    assert "the run has ended, with the bytes of the record" in said

@@ -274,6 +274,8 @@ def test_what_a_kernel_lacks_is_not_compared(bench: Judge) -> None:
     (missing,) = verdict.missing
     assert (missing.label, missing.reason) == ("cc=vegas", "skipped by new: the kernel has no vegas")
     assert verdict.exit == 0
+    # Of what was skipped nothing is left to be judged.
+    assert verdict.planned == 3
 
 
 def test_records_and_sets_of_a_comparison_are_results_like_others(bench: Judge) -> None:

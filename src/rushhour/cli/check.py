@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rushhour.cli import SETTINGS
+from rushhour.cli import INTERRUPTED, SETTINGS
 from rushhour.cli.drill import drilling
-from rushhour.cli.interrupted import SAME, interruption
+from rushhour.cli.interrupted import SAME, interruption, sentence
 from rushhour.cli.on import elsewhere, executing
 from rushhour.cli.screen import console, echo, printer, say, tell_json
 from rushhour.errors import UsageError
@@ -107,7 +107,7 @@ def check(
     lab = make_lab()
     with executing(on, audit, lab, console(stderr=True), jobs=made.jobs) as executor:
         if watch:
-            _watched(tree, base, made, lab, executor)
+            return _watched(tree, base, made, lab, executor)
         document = _once(tree, base, made, lab, executor)
     if as_json:
         tell_json(document)
@@ -131,7 +131,7 @@ def _once(tree: str, base: str | None, options: Any, lab: Lab, executor: Executo
         )  # fmt: skip
 
 
-def _watched(tree: str, base: str | None, options: Any, lab: Lab, executor: Executor | None) -> None:
+def _watched(tree: str, base: str | None, options: Any, lab: Lab, executor: Executor | None) -> int:
     """Judge at each save, until Control-C."""
     from rushhour.check.steps import states
     from rushhour.errors import RushHourError
@@ -142,13 +142,17 @@ def _watched(tree: str, base: str | None, options: Any, lab: Lab, executor: Exec
         say(words, str(error))
         words.print("waiting for the next save; Control-C ends", style="dim")
 
-    for _ in states(tree, refused=refused):
-        try:
-            _tell(_once(tree, base, options, lab, executor))
-        except RushHourError as error:
-            refused(error)
-        else:
-            words.print("waiting for the next save; Control-C ends", style="dim")
+    try:
+        for _ in states(tree, refused=refused):
+            try:
+                _tell(_once(tree, base, options, lab, executor))
+            except RushHourError as error:
+                refused(error)
+            else:
+                words.print("waiting for the next save; Control-C ends", style="dim")
+    except KeyboardInterrupt as error:
+        echo(f"\n{sentence(error)}", err=True)
+    return INTERRUPTED
 
 
 @dataclass

@@ -10,7 +10,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+import threading
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ from rushhour.lab.confine import Ending, Guest, Limits
 from rushhour.lab.uml import UmlLab, command, hash_entries, memory
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from rushhour.lab.base import Job
     from rushhour.lab.confine import Sandbox
@@ -91,13 +92,14 @@ class Gdb:
         lines = [_QUIET, f"attach {pid}", _IN, f"symbol-file {self.symbols}", _HEARD, *self.script]
         place.write_text(_BEFORE + "\n".join(lines) + "\n", encoding="utf-8")
         words = ["gdb", "-q", "-nh", *(["-nx", "-batch"] if self.batch else []), "-x", str(place)]
-        subprocess.run(
-            words,
-            check=False,
-            env={**os.environ, "DEBUGINFOD_URLS": ""},
-            stdin=None if not self.batch else subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL if self.quiet else None,
-        )
+        with nullcontext() if self.batch else _control_c_for_others():
+            subprocess.run(
+                words,
+                check=False,
+                env={**os.environ, "DEBUGINFOD_URLS": ""},
+                stdin=None if not self.batch else subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL if self.quiet else None,
+            )
 
     def _serve_others(self, pid: int) -> None:
         script = Path(f"rushhour-{self.listen}.gdb").resolve()
@@ -110,6 +112,20 @@ class Gdb:
             subprocess.run(["gdbserver", "--attach", f"localhost:{self.listen}", str(pid)], check=False)
         finally:
             script.unlink(missing_ok=True)
+
+
+@contextmanager
+def _control_c_for_others() -> Iterator[None]:
+    """Whoever sits at gdb presses Control-C for gdb: it comes to this process, too, and means nothing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    # Not ignored: gdb would inherit that.
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class DebuggedLab(UmlLab):

@@ -170,7 +170,7 @@ def later_lines(queue: Queue) -> list[tuple[int, str]]:
     """
     place = "root handle 10:" if queue.rate_bps is None else "parent 1:1 handle 10:"
     found = [(at_ns, f"qdisc {place} {more}") for at_ns, more in _changes(queue.words) if at_ns is not None]
-    start = THEN.join(part for part in queue.words.split(THEN) if part.split()[:1] != [_AT])
+    start = THEN.join(" ".join(own) for at, own in _parts(queue.words) if at is None)
     if any(of(start) != of(queue.words) for of in (stated_rate, stated_flow_rate)):
         raise PlanError(
             f'queue = "{queue.words}": the rate would become another while packets pass',
@@ -182,10 +182,10 @@ def later_lines(queue: Queue) -> list[tuple[int, str]]:
 
 def _changes(words: str) -> list[tuple[int | None, str]]:
     """What is said after each `then`: when it holds (ns; None: before packets pass), and the words."""
-    first, *parts = (part.split() for part in f"{words} ".split(THEN))
+    (_, first), *parts = _parts(words)
     found: list[tuple[int | None, str]] = []
-    for part in parts:
-        at_ns, own = (_instant(words, part[1:2]), part[2:]) if part[:1] == [_AT] else (None, part)
+    for at, own in parts:
+        at_ns = None if at is None else _instant(words, at)
         if own[:1] != first[:1] or own[0] not in kinds.QDISCS:
             raise PlanError(
                 f'queue = "{words}": "then" is followed by other words of the same discipline',
@@ -196,9 +196,15 @@ def _changes(words: str) -> list[tuple[int | None, str]]:
     return found
 
 
-def _instant(words: str, said: list[str]) -> int:
+def _parts(words: str) -> list[tuple[str | None, list[str]]]:
+    """The words of a queue and those after each `then`, with what stands behind its `at`, if it has one."""
+    parts = (part.split() for part in f"{words} ".split(THEN))
+    return [("".join(part[1:2]), part[2:]) if part[:1] == [_AT] else (None, part) for part in parts]
+
+
+def _instant(words: str, said: str) -> int:
     try:
-        return Duration.parse("".join(said)).ns
+        return Duration.parse(said).ns
     except UnitError as error:
         raise PlanError(f'queue = "{words}": then at {error}', where="topology") from error
 
@@ -278,8 +284,7 @@ def _bytes(word: str | None) -> int | None:
 
 def in_the_end(words: str) -> list[str]:
     """The words of a queue as they hold in the end: what was said last comes first."""
-    first, *more = (part.split() for part in words.split(THEN))
-    more = [part[2:] if part[:1] == [_AT] else part for part in more]
+    first, *more = (own for _, own in _parts(words))
     return [*first[:1], *(word for part in reversed(more) for word in part[1:]), *first[1:]]
 
 

@@ -192,7 +192,7 @@ def _run(
     stopped = stopped or (asked.failures and any(cell.failed for cell in cells))
     verdict = Verdict(
         base, candidate, asked.rule, cells, missing, notes, asked.variables,
-        stopped=stopped, planned=len(tasks),
+        stopped=stopped, planned=sum(not _is_skipped(task, lanes) for task in tasks),
     )  # fmt: skip
     if not asked.wanted.tables:
         # On this machine: a fleet gives what the whole comparison asked it for.
@@ -261,6 +261,11 @@ def _tasks(lanes: tuple[lane.Lane, lane.Lane]) -> list[Task]:
         for cell in batch.cells
         if all((key := key_of(batch.name, cell.factors)) in one.side.cells for one in lanes)
     ]
+
+
+def _is_skipped(task: Task, lanes: tuple[lane.Lane, lane.Lane]) -> bool:
+    """Whether a side turned out to lack what the cell needs: it is not compared, nor left to be."""
+    return any(one.side.cells[task.key].skipped for one in lanes)
 
 
 def _rule(seeds: int, max_seeds: int, minimum: str | None) -> Rule:
