@@ -125,9 +125,11 @@ def test_the_umask_holds(lab: fakes.FakeLab, tmp_path: Path) -> None:
     assert not open_to_others
 
 
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGTERM])
 def test_a_signal_that_the_starter_ignores_stays_ignored(number: signal.Signals) -> None:
-    before = signal.signal(number, signal.SIG_IGN)
+    every = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGALRM)
+    before = {one: signal.getsignal(one) for one in every}
+    signal.signal(number, signal.SIG_IGN)
     try:
         cli._heed_signals()
         assert signal.getsignal(number) is signal.SIG_IGN
@@ -135,7 +137,8 @@ def test_a_signal_that_the_starter_ignores_stays_ignored(number: signal.Signals)
         asked = cli._heed_signals()
         assert signal.getsignal(number) is asked
     finally:
-        signal.signal(number, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 WRITER = """

@@ -299,7 +299,7 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         worst_ack_loss=worst(record, flow.reverse_ways, sent, passing=dead is not None),
         queue_drops=drops(record, [end for end in way if _is_queue(end)], spans),
         policed=drops(record, policing),
-        policed_too=_policed_too(record, flow, policing),
+        policed_too=policers.others(record, flow, policing),
         bucket=policers.bucket(policing, flow.frame_bytes or 0),
         burst_key="" if any(map(policers.counts_packets, policing)) else keys.of_burst(record, policing),
         policer_bps=policers.rate_bps(policing, flow.frame_bytes or 0),
@@ -377,13 +377,6 @@ def _between(record: Record, flow: Flow) -> tuple[float, ...]:
     known = courses.bottleneck_extent(flow, record.context.ends)
     part = (flow.payload_per_packet or 0) / (flow.frame_bytes or 1)
     return tuple(bps * part for bps in known) if len(known) > 1 else ()
-
-
-def _policed_too(record: Record, flow: Flow, policing: Sequence[End]) -> tuple[str, ...]:
-    """The groups of the other TCP flows that share the tightest of these policers, one entry a flow."""
-    tight = min(policing, key=lambda end: end.rate_bps or 0, default=None)
-    others = [other for other in record.flows(*kinds.TCP_STREAMS) if other.id != flow.id]
-    return tuple(other.group for other in others if tight is not None and tight.end in other.crossed)
 
 
 def _others(record: Record, flow: Flow, within: Room) -> Iterable[Other]:

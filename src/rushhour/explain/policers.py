@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from rushhour.quantities.words import plural, quantity
 from rushhour.record import courses
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rushhour.record.context import End
+    from rushhour.record.context import End, Flow
+    from rushhour.record.record import Record
 
 _OF_BYTES = re.compile(r"police burst (\d+)b")
 _OF_PACKETS = re.compile(r"police of (\d+) packets a second, burst (\d+)")
@@ -53,6 +55,13 @@ def said(policer: End) -> str:
     return f"policed to {' … '.join(rates)}" + (
         f", bucket {quantity(float(held[1]), 'bytes')}" if held else ""
     )
+
+
+def others(record: Record, flow: Flow, policers: Sequence[End]) -> tuple[str, ...]:
+    """The groups of the other TCP flows that share the tightest of these policers, one entry a flow."""
+    tight = min(policers, key=lambda end: end.rate_bps or 0, default=None)
+    beside = [other for other in record.flows(*kinds.TCP_STREAMS) if other.id != flow.id]
+    return tuple(other.group for other in beside if tight is not None and tight.end in other.crossed)
 
 
 def _packets(policers: Sequence[End]) -> list[tuple[int, int]]:
