@@ -305,13 +305,14 @@ def test_what_hurts_datagrams_alone_is_said_in_the_words_of_its_cause() -> None:
         assert finding.title.endswith("though TCP copes.")
 
 
-def test_a_late_sender_may_lose_what_it_sends_at_once_and_sends_nothing_twice() -> None:
+def test_a_late_sender_may_lose_what_it_sends_at_once_and_neither_doubles_nor_overtakes() -> None:
     late = Udp(75e6, 75e6, 2500, 2490, gap_ns=160_000, late_ns=30 * MS)
     twice = replace(late, received=2500, duplicates=125)
+    overtaken = replace(late, received=2500, reordered=0.83)
     severities: dict[str, str] = {}
-    for key, udp in {"datagram-loss": late, "duplicates": twice}.items():
+    for key, udp in {"datagram-loss": late, "duplicates": twice, "reordering": overtaken}.items():
         assert udp.crowded
         case = Case(A, B, {"a→b": replace(SOUND, udp=udp), "b→a": replace(SOUND, direction="b→a")})
         severities |= {one.key: one.severity for one in measured_path.other_loss(case)}
         assert key in severities
-    assert severities == {"datagram-loss": "note", "duplicates": "warning"}
+    assert severities == {"datagram-loss": "note", "duplicates": "warning", "reordering": "warning"}

@@ -225,8 +225,9 @@ def _beside(case: Case, m: Measured, key: str, seen: str) -> Finding:
         "though TCP copes"
     )
     way = f" {m.direction}" if key == "reordering" else m.direction
-    # A sender that was kept waiting sends in bursts, a receiver reads too late. Neither sends anything twice.
-    crowded = m.udp.crowded and key != "duplicates"
+    # A sender that was kept waiting sends in bursts, a receiver reads too late. Datagrams get lost by that;
+    # none is doubled, and none overtakes another.
+    crowded = m.udp.crowded and key in {"datagram-loss", "outages"}
     busy = crowded or (key == "datagram-loss" and any(common.is_busy(case, end) for end in ("a", "b")))
     counts = f"{m.udp.sent} sent, {m.udp.received} arrived, {m.udp.duplicates} twice"
     return finding(
