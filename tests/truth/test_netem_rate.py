@@ -9,7 +9,8 @@ import pytest
 from experiments import metric
 
 from rushhour.explain import explain
-from rushhour.quantities.netem_rate import NetemRate, as_counted, counts_otherwise, netem_rate
+from rushhour.quantities.netem_rate import NetemRate, counts_otherwise, netem_rate
+from rushhour.series.netem_bytes import as_counted
 
 if TYPE_CHECKING:
     from experiments import Experiment

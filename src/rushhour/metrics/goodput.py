@@ -8,8 +8,9 @@ import numpy as np
 
 from rushhour.metrics.value import TOTAL, Found, Metric, Telling, of_end, of_flow, ratio
 from rushhour.metrics.windows import bottlenecks, busy_window, moved_within, payload_flows, steady_window
-from rushhour.quantities.netem_rate import as_counted, netem_rate
+from rushhour.quantities.netem_rate import netem_rate
 from rushhour.record import courses
+from rushhour.series.netem_bytes import as_counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,13 +6,12 @@ After `packet_time_ns` of net/sched/sch_netem.c.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import numpy as np
+from typing import TYPE_CHECKING, TypeVar
 
 from rushhour.quantities.tc_units import RATES, scaled
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 Size = TypeVar("Size", float, "NDArray[np.float64]")
@@ -61,20 +60,3 @@ def counts_otherwise(words: str | None, bps: float | None) -> bool:
     """Whether the rate of an end, in bit/s, is netem's, and packets count for more or less than they are."""
     rate = netem_rate(words)
     return rate is not None and not rate.is_plain and rate.bps == bps
-
-
-def as_counted(
-    sizes: NDArray[Any], packets: NDArray[Any], by: NetemRate | None, *, so_far: bool = False
-) -> NDArray[np.float64]:
-    """Bytes [n] as netem counts them, of bytes and packets [n], `so_far` or each; without it what they are.
-
-    Of packets that are told together as if all had the same size.
-    """
-    if by is None or by.is_plain:
-        return sizes.astype(np.float64)
-    size, count = sizes.astype(np.float64), packets.astype(np.float64)
-    if so_far:
-        size, count = np.diff(size, prepend=0.0), np.diff(count, prepend=0.0)
-    mean = np.divide(size, count, out=np.zeros_like(size), where=count > 0)
-    whole: NDArray[np.float64] = count * by.counted(mean)
-    return np.cumsum(whole) if so_far else whole

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rushhour.quantities.netem_rate import as_counted, netem_rate
+from rushhour.quantities.netem_rate import netem_rate
 from rushhour.quantities.tc_units import RATES, scaled
 from rushhour.record import courses
+from rushhour.series.netem_bytes import as_counted
 from rushhour.tc import kinds as tc
 from rushhour.traffic import kinds
 

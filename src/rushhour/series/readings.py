@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.errors import RecordError
-from rushhour.quantities.netem_rate import as_counted, netem_rate
+from rushhour.quantities.netem_rate import netem_rate
 from rushhour.record import brought, courses, decode, multipath
 from rushhour.series import counted, idle_rtt
+from rushhour.series.netem_bytes import as_counted
 from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
