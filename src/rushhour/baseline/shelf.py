@@ -80,7 +80,7 @@ def find(word: str | Path) -> Baseline:
         RecordError: it is of another format version, or damaged.
     """
     name, _, version = str(word).partition("@")
-    if isinstance(word, str) and _NAME.fullmatch(name) and (place(name) / FILE).is_file():
+    if isinstance(word, str) and is_kept(name):
         if version and not version.isdigit():
             raise UsageError(f"{version!r} is not a version", hint=f"write {name}@2, or {name}")
         return kept(name).open(int(version) if version else None)
@@ -142,7 +142,7 @@ def current(name: str) -> int | None:
     Raises:
         RecordError: as of `kept`.
     """
-    return kept(name).current if (place(name) / FILE).is_file() else None
+    return kept(name).current if is_kept(name) else None
 
 
 def point(name: str, promotions: Sequence[Promotion]) -> None:

@@ -246,17 +246,26 @@ def small_window(e: Evidence, share: float) -> Named:
     )
 
 
+KEEPS_THRESHOLD = "net.ipv4.tcp_no_ssthresh_metrics_save"
+"""What keeps the threshold of a connection for the next one, where it is 0."""
+
+
 def remembered(e: Evidence, share: float) -> Named | None:
     """A threshold from before the connection ends its slow start."""
-    name = "net.ipv4.tcp_no_ssthresh_metrics_save"
-    asked = e.setting(e.sender, name) == "0"
+    given = e.setting(e.sender, KEEPS_THRESHOLD)
+    asked = given == "0"
     forget = "forget what is kept (ip tcp_metrics flush), and take ssthresh from the route"
-    advice = f"Set {name} to 1 on {e.called(e.sender)}; {forget}." if asked else f"{forget.capitalize()}."
-    cure = Cure(advice, (Setting(e.sender, name, "1"),) if asked else ())
+    advice = (
+        f"Set {KEEPS_THRESHOLD} to 1 on {e.called(e.sender)}; {forget}."
+        if asked
+        else f"{forget.capitalize()}."
+    )
+    cure = Cure(advice, (Setting(e.sender, KEEPS_THRESHOLD, "1"),) if asked else ())
     return by_shown(e, "remembered-threshold", share, cure)
 
 
-RATIOS = {"net.ipv4.tcp_pacing_ss_ratio": "200", "net.ipv4.tcp_pacing_ca_ratio": "120"}
+SS_RATIO, CA_RATIO = "net.ipv4.tcp_pacing_ss_ratio", "net.ipv4.tcp_pacing_ca_ratio"
+RATIOS = {SS_RATIO: "200", CA_RATIO: "120"}
 """By which the kernel paces in slow start and after, in per cent."""
 
 

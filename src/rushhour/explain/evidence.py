@@ -13,7 +13,7 @@ from rushhour.explain.first_windows import FirstWindows, first_windows
 from rushhour.explain.lost import drops, lost, taken, worst
 from rushhour.explain.outages import Outages, outages, with_recovery
 from rushhour.explain.outages import shares as with_outages
-from rushhour.explain.traffic import Beside, Room, arrived, beside, room, what
+from rushhour.explain.traffic import Beside, Room, arrived, beside, payload_part, room, what
 from rushhour.metrics.repair import unprompted
 from rushhour.metrics.tcp import came_marked, ideal_bps, last
 from rushhour.record import courses, keys
@@ -375,8 +375,7 @@ def _is_queue(end: End) -> bool:
 def _between(record: Record, flow: Flow) -> tuple[float, ...]:
     """The least and the most payload that is possible, where that changes; none of what nothing passes."""
     known = courses.bottleneck_extent(flow, record.context.ends)
-    part = (flow.payload_per_packet or 0) / (flow.frame_bytes or 1)
-    return tuple(bps * part for bps in known) if len(known) > 1 else ()
+    return tuple(bps * payload_part(flow) for bps in known) if len(known) > 1 else ()
 
 
 def _others(record: Record, flow: Flow, within: Room) -> Iterable[Other]:

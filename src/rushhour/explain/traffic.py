@@ -59,12 +59,14 @@ def room(record: Record, flow: Flow) -> Room:
     seconds = (span[1] - span[0]) * 1e-9
     whole = courses.capacity_bits(one.end, *span) / seconds
     others = (other for other in record.context.flows.values() if one.end.end in other.crossed)
-    taken = sum(arrived(record, other, span) / _payload(other) for other in others if not one.holds(other))
+    taken = sum(
+        arrived(record, other, span) / payload_part(other) for other in others if not one.holds(other)
+    )
     left = whole - 8 * taken / seconds
-    return Room(by=one) if left >= LEAVES * most else Room(bps=whole * _payload(flow))
+    return Room(by=one) if left >= LEAVES * most else Room(bps=whole * payload_part(flow))
 
 
-def _payload(flow: Flow) -> float:
+def payload_part(flow: Flow) -> float:
     """The part of its full frames that is payload."""
     return (flow.payload_per_packet or 1) / (flow.frame_bytes or flow.payload_per_packet or 1)
 
@@ -74,11 +76,6 @@ def what(ceiling: Ceiling) -> str:
     if ceiling.of_class:
         return f"class {ceiling.name} at {ceiling.end.label}"
     return f"the rate that {ceiling.name} at {ceiling.end.label} allows a flow"
-
-
-def _frames(flow: Flow, payload: float) -> float:
-    """The bytes of the frames that carry so much payload."""
-    return payload * (flow.frame_bytes or 1) / (flow.payload_per_packet or flow.frame_bytes or 1)
 
 
 def beside(record: Record, flow: Flow, lasting: Iterable[str], within: Room) -> tuple[Beside, ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rushhour.causes.end_rules import CA_RATIO, KEEPS_THRESHOLD, SS_RATIO
 from rushhour.causes.evidence import Shown
 from rushhour.causes.thresholds import OFTEN
 from rushhour.quantities.words import plural
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from rushhour.record.record import Record
     from rushhour.series.timeline import Timeline
 
-KEEPS = "net.ipv4.tcp_no_ssthresh_metrics_save"
-SS_RATIO, CA_RATIO = "net.ipv4.tcp_pacing_ss_ratio", "net.ipv4.tcp_pacing_ca_ratio"
 _LIMITS = ("slow_start", "window")
 
 
@@ -80,7 +79,7 @@ def remembered(e: RecordedFlow) -> Shown | None:
     """A threshold that ends slow start before the window holds what the path does."""
     if e.threshold is None or e.threshold * (e.mss or 0) >= (e.bdp or 0):
         return None
-    given = e.setting(e.sender, KEEPS)
+    given = e.setting(e.sender, KEEPS_THRESHOLD)
     whence = "an earlier connection left it" if given == "0" else "a route or an earlier connection gave it"
     segments = plural(round(e.threshold), "segment")
     return Shown({"cc": e.cc, "host": e.sender, "segments": segments, "whence": whence})

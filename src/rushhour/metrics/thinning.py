@@ -27,6 +27,6 @@ def thins(end: End) -> bool:
     """Whether a train may be thinner or slower behind this end than the rate there says."""
     words = (end.queue or "").split()
     netem = netem_words(end)
-    rate = netem_rate(" ".join(words))
+    rate = netem_rate(end.queue)
     longer = rate is not None and not rate.is_plain
     return end.role == "police" or longer or bool(_SLOWING & set(words)) or bool(_MISSING & set(netem))

@@ -34,7 +34,7 @@ def every(count: int, noun: str) -> str:
     return f"{'both' if count == 2 else f'all {count}'} {noun}s"
 
 
-def listed(parts: Sequence[str]) -> str:
+def joined(parts: Sequence[str]) -> str:
     """Several in a sentence: `a`, `a and b`, `a, b and c`."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from rushhour.metrics.catalog import METRICS
-from rushhour.quantities.words import capital, every, listed, quantity
+from rushhour.quantities.words import capital, every, joined, quantity
 from rushhour.report.figure.collect import values_of
 from rushhour.report.figure.titles import spoken, title_of
 from rushhour.report.shares import METRIC as SHARE
@@ -158,7 +158,7 @@ def _one(each: Sequence[tuple[str, float]], of: str) -> str:
     """The only cell: everybody's share."""
     (name, first), *others = each
     rest = [f"{other} {_percent(part)}" for other, part in others]
-    return f"{name} got {_percent(first)} of {of}, {listed(rest)}"
+    return f"{name} got {_percent(first)} of {of}, {joined(rest)}"
 
 
 def _winners(known: Sequence[Shared], of: str) -> Iterator[tuple[Cell, str]]:
@@ -230,7 +230,7 @@ def _each(told: Sequence[tuple[Cell, str]], *, after: bool = False) -> str:
     for place, (level, (_, words)) in enumerate(zip(levels, told, strict=True)):
         where = f"{at} {'' if place else f'{name} '}{spoken(level)}"
         said.append(f"{words} {where}" if after else f"{where} {words}")
-    return listed(said) if after else ", ".join(said)
+    return joined(said) if after else ", ".join(said)
 
 
 def _sentence(said: str, cells: Sequence[Cell], undefined: int) -> str:

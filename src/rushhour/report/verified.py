@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.metrics.integrity import CORRUPTED
-from rushhour.quantities.words import every, listed, plural
+from rushhour.quantities.words import every, joined, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ def verified(runs: Sequence[RunView]) -> tuple[str, bool]:
     if wrong:
         return _wrong(wrong, runs), False
     names = list(dict.fromkeys(name for _, name, _ in found))
-    whose = listed(names) if len(names) <= MOST_NAMED else f"all {len(names)} flows that were verified"
+    whose = joined(names) if len(names) <= MOST_NAMED else f"all {len(names)} flows that were verified"
     among = f", in {every(len(runs), 'run')}" if len(runs) > 1 else ""
     return f"Every byte of {whose} that arrived is what was sent{among}.", True
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.metrics.value import OTHERWISE, TOTAL, at
 from rushhour.quantities.factors import matches, named
-from rushhour.quantities.words import every, listed
+from rushhour.quantities.words import every, joined
 from rushhour.record.output import FILE
 from rushhour.record.seal import RAW
 
@@ -60,7 +60,7 @@ def told(verdicts: Iterable[Verdict]) -> list[tuple[bool, str]]:
         words = (before, after) if flow and one.scope.startswith(_FLOW) else (one.message, "")
         found.setdefault((one.ok, *words), []).append(one.scope.removeprefix(_FLOW))
     return [
-        (ok, f"{before} of {_FLOW}{listed(names)} {after}" if after else before)
+        (ok, f"{before} of {_FLOW}{joined(names)} {after}" if after else before)
         for (ok, before, after), names in found.items()
     ]
 
