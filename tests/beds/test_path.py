@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.host, pytest.mark.alone]
 
 SOL_PACKET = 263
+# It ends by silence once its input has, however long whoever sends takes to begin.
 SERVER = """
-import socket, sys
+import select, socket, sys
 udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 udp.setsockopt(socket.SOL_SOCKET, 33, 1 << 24)
 udp.bind(("0.0.0.0", 7000))
@@ -33,7 +34,9 @@ while True:
     try:
         data, peer = udp.recvfrom(65536)
     except TimeoutError:
-        break
+        if select.select([sys.stdin], [], [], 0)[0]:
+            break
+        continue
     print(int.from_bytes(data[:4], "big"), flush=True)
 """
 CLIENT = """
@@ -70,7 +73,7 @@ else:
 @contextmanager
 def _program(at: Namespace, code: str, *words: str) -> Iterator[subprocess.Popen[str]]:
     command = at.words(sys.executable, "-c", code, *words)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n"
