@@ -30,3 +30,11 @@ def test_an_interval_that_has_nothing_in_it_leaves_that_open() -> None:
     said = of_metric(judged(-12.6, 19.0))
     assert "20 seeds leave open \N{MINUS SIGN}12.6" in said
     assert "3% of it would matter" in said
+
+
+def test_a_share_below_the_floor_of_its_unit_is_told_as_the_floor() -> None:
+    size = Compared("packet_mean_bytes", "end:left → right", "B", "none", Tolerance.parse("0.3%"), {}, {})
+    grown = Estimate(20, 58.26, 1.14, 1.1, 1.2, 0.001)
+
+    said = of_metric(Judged(size, grown, 64.0, adjusted=0.001))
+    assert said.endswith("20 seeds leave open +1.1 B … +1.2 B, and 64 B would matter")

@@ -10,6 +10,7 @@ from sys import intern
 from typing import TYPE_CHECKING
 
 from rushhour.metrics import (
+    backlog,
     changing,
     classes,
     completion,
@@ -51,6 +52,7 @@ _TOPICS = (
     goodput,
     delay,
     queue,
+    backlog,
     sojourn,
     classes,
     loss,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rushhour.metrics.backlog import miscounted
 from rushhour.metrics.completion import offered_load
 from rushhour.metrics.settled import drifts
 from rushhour.metrics.silence import silent_flows
@@ -41,6 +42,7 @@ def doubts(record: Record) -> list[str]:
         *_ended_early(record),
         *_refused(record),
         *_corrupted(record),
+        *miscounted(record),
         *drifts(record),
         *surroundings(record),
     ]

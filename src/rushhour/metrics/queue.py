@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.metrics.value import TOTAL, Found, Metric, Telling, distribution, of_end, of_flow
+from rushhour.metrics.value import TOTAL, Found, Metric, Telling, distribution, of_end, of_flow, ratio
 from rushhour.metrics.windows import bottlenecks, busy_window, steady_window, within
 from rushhour.traffic import kinds
 
@@ -45,6 +45,15 @@ def _queue_bytes(record: Record) -> Iterator[Found]:
         series = record.series("queue_bytes", end=end.end)
         if series.source:
             yield Found(of_end(end), float(series.values.max()))
+
+
+def _packet_mean(record: Record) -> Iterator[Found]:
+    for end in queues(record) if record.has("qdisc") else ():
+        rows = record.root_qdisc(end.end)
+        t_s = rows["t_ns"] * 1e-9
+        if len(rows) and end.role != "police":
+            sent, packets = (since_start(t_s, rows[name].astype(np.float64)) for name in ("bytes", "packets"))
+            yield ratio(of_end(end), sent, packets, "nothing left it")
 
 
 def _drops(record: Record) -> Iterator[Found]:
@@ -90,6 +99,15 @@ METRICS = [
         ("end",),
         "The most bytes seen waiting in the queue at any sample.",
         _queue_bytes,
+    ),
+    Metric(
+        "packet_mean_bytes",
+        "B",
+        "none",
+        ("end",),
+        "The mean size of the packets that left a queue, headers included: bytes over packets of the root "
+        "qdisc's own counters. Of an end that carries ACKs alone: what their options take.",
+        _packet_mean,
     ),
     Metric(
         "drops",

@@ -90,11 +90,12 @@ def _both(judged: Judged) -> str:
 
 
 def _sureness(judged: Judged) -> str:
-    found, matters = judged.estimate, least_words(judged.what, judged.least)
+    found = judged.estimate
     assert found is not None
+    matters = least_words(judged.what, judged.least, found.base)
     if judged.coarse:
         what = replace(judged.what, minimum=judged.what.within or judged.what.minimum)
-        bound = least_words(what, judged.within)
+        bound = least_words(what, judged.within, found.base)
         return f"less than {bound}: the runs are chaotic, and {_runs(judged)} cannot exclude {matters}"
     if judged.verdict == "same":
         return f"less than {matters}"
@@ -111,10 +112,10 @@ def _sureness(judged: Judged) -> str:
     return f"but {_runs(judged)} leave open {spread}, and {matters} would matter{_enough(judged)}"
 
 
-def least_words(what: Compared, least: float) -> str:
-    """The least difference that matters, in words."""
-    share = what.minimum.relative
-    return f"{what.minimum} of it" if share and least else quantity(least, what.unit)
+def least_words(what: Compared, least: float, base: float) -> str:
+    """The least difference that matters, in words: a share, unless the floor of the unit is more."""
+    share = what.minimum.relative and 0 < least <= what.minimum.around(base, what.unit)
+    return f"{what.minimum} of it" if share else quantity(least, what.unit)
 
 
 def _signed(value: float, unit: str) -> str:

@@ -1,0 +1,114 @@
+"""Whether the counts of a tree of queues agree: what a qdisc counts as waiting, and what waits below it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from rushhour.metrics.queue import queues
+from rushhour.metrics.value import Found, Metric, of_end
+from rushhour.quantities.words import plural, quantity
+from rushhour.record.manifest import VIRTUAL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from rushhour.record.context import End
+    from rushhour.record.decode import Rows
+    from rushhour.record.record import Record
+
+# These hold packets of their own beside those of the qdisc below them.
+_HOLDERS = (b"netem",)
+
+
+class Mismatch(NamedTuple):
+    """How much more qdiscs count than those below them: of each that has some, at each sample [n]."""
+
+    kind: NDArray[np.bytes_]
+    bytes: NDArray[np.int64]
+    packets: NDArray[np.int64]
+
+
+def mismatches(rows: Rows) -> Mismatch:
+    """What qdiscs count as waiting, minus the sum of what those below them count, from an end's readings."""
+    above = rows[~np.isin(rows["kind"], _HOLDERS)]
+    places, first = np.unique(_keys(above, "handle"), return_index=True)
+    parents = _keys(rows, "parent")
+    at = np.searchsorted(places, parents)
+    below = at < len(places)
+    below[below] = places[at[below]] == parents[below]
+    has = np.unique(at[below])
+    mine = above[first[has]]
+    differences: list[NDArray[np.int64]] = []
+    for column in ("backlog", "qlen"):
+        sums = np.zeros(len(places), np.int64)
+        np.add.at(sums, at[below], rows[column][below].astype(np.int64))
+        differences.append(mine[column].astype(np.int64) - sums[has])
+    return Mismatch(mine["kind"], *differences)
+
+
+def _keys(rows: Rows, column: str) -> NDArray[np.uint64]:
+    """A number for each instant and major number, which a qdisc shares with its classes."""
+    majors = (rows[column] >> np.uint32(16)).astype(np.uint64)
+    keys: NDArray[np.uint64] = (rows["t_ns"].astype(np.uint64) << np.uint64(16)) | majors
+    return keys
+
+
+def _each(record: Record) -> Iterator[tuple[End, Mismatch]]:
+    # Elsewhere qdiscs are read one after the other, while packets come and go.
+    if record.has("qdisc") and record.manifest.lab in VIRTUAL:
+        for end in queues(record):
+            found = mismatches(record.table("qdisc", end=end.end))
+            if len(found.kind):
+                yield end, found
+
+
+def miscounted(record: Record) -> list[str]:
+    """Sentences about queues whose counts are apart by more than the packet that one may hold for another."""
+    said = []
+    for end, found in _each(record):
+        wrong = np.flatnonzero((found.packets != 1) & ((found.bytes != 0) | (found.packets != 0)))
+        if len(wrong):
+            worst = wrong[np.abs(found.bytes[wrong]).argmax()]
+            size, packets = int(found.bytes[worst]), int(found.packets[worst])
+            more = "more" if (size or packets) > 0 else "less"
+            amount = f"{quantity(abs(size), 'B')} and {plural(abs(packets), 'packet')} {more}"
+            said.append(
+                f"{end.label}: {found.kind[worst].decode()} counts {amount} as waiting "
+                "than what is below it: the kernel changed one count and not the other"
+            )
+    return said
+
+
+def _greatest(of: Callable[[Mismatch], NDArray[np.int64]]) -> Callable[[Record], Iterator[Found]]:
+    def found(record: Record) -> Iterator[Found]:
+        for end, mismatch in _each(record):
+            yield Found(of_end(end), int(np.abs(of(mismatch)).max()))
+
+    return found
+
+
+METRICS = [
+    Metric(
+        "backlog_mismatch_bytes",
+        "B",
+        "lower",
+        ("end",),
+        "The greatest difference, at any sample, between the bytes that a qdisc counts as waiting and the "
+        "sum of what those below it count; in virtual time, where all are read at one instant. Zero, or one "
+        "packet that it took from below and holds for the qdisc above (drr, ets and qfq beneath a shaper). "
+        "Else the kernel dropped packets and did not tell all that counted them (qdisc_tree_reduce_backlog).",
+        _greatest(lambda one: one.bytes),
+    ),
+    Metric(
+        "backlog_mismatch_packets",
+        "packets",
+        "lower",
+        ("end",),
+        "As `backlog_mismatch_bytes`, in packets (qlen).",
+        _greatest(lambda one: one.packets),
+    ),
+]
