@@ -75,7 +75,9 @@ def miscounted(record: Record) -> list[str]:
             worst = wrong[np.abs(found.bytes[wrong]).argmax()]
             size, packets = int(found.bytes[worst]), int(found.packets[worst])
             more = "more" if (size or packets) > 0 else "less"
-            amount = f"{quantity(abs(size), 'B')} and {plural(abs(packets), 'packet')} {more}"
+            amounts = [quantity(abs(size), "B")] if size else []
+            amounts += [plural(abs(packets), "packet")] if packets else []
+            amount = f"{' and '.join(amounts)} {more}"
             said.append(
                 f"{end.label}: {found.kind[worst].decode()} counts {amount} as waiting "
                 "than what is below it: the kernel changed one count and not the other"
