@@ -1,6 +1,7 @@
 """Whole checks: real clones, builds of a little tree, a laboratory that measures what a test says."""
 
 import json
+import re
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -232,6 +233,9 @@ def test_a_clean_tree_is_judged_by_its_last_commit(tree: Path) -> None:
     commit(tree, "faster", one__c=BODY.format(99))
     found = judged(tree)
     assert (found["verdict"], found["exit"]) == ("better", 0)
+    assert re.match(
+        r"Better: fake, cc=\w+: goodput_bps of flow:long rose by .* cells? differs?\.", found["sentence"]
+    )
     assert found["commits"][0]["subject"] == "faster"
     assert "Tested-by: A <a@example.org>" in mail(found, "A <a@example.org>")
 
