@@ -137,7 +137,7 @@ def test_a_metric_is_its_function_and_a_line_of_the_catalogue(copy: Copy, tmp_pa
     copy.write("src/rushhour/metrics/letters.py", METRIC)
     catalogue = "src/rushhour/metrics/catalog.py"
     copy.add(catalogue, "    limits,\n    loss,\n    mptcp,\n    paths,\n", "    letters,\n")
-    copy.add(catalogue, "    goodput,\n    delay,\n    queue,\n    sojourn", "    letters,\n")
+    copy.add(catalogue, "    goodput,\n    delay,\n    queue,\n    backlog,\n    sojourn", "    letters,\n")
     assert len(copy.touched()) == 2
     assert "| `letters` | 1 flow | The letters of a flow's name." in copy.rushhour("help", "metrics")
     run = report_records.make_record(tmp_path / "run")

@@ -63,6 +63,13 @@ def test_a_queue_alone_and_one_that_holds_packets_itself_have_no_mismatch(tmp_pa
     assert measured(tmp_path / "netem", holder, below(1, 0, 0)) == ({}, {})
 
 
+def test_what_stands_at_a_device_is_below_nothing_else_there(tmp_path: Path) -> None:
+    root = make.qdisc(TIMES, kind=b"fq_codel", backlog=[0, 9, 9, 0])
+    ingress = make.qdisc(TIMES, kind=b"clsact", handle=0xFFFF0000, parent=0xFFFFFFF1)
+
+    assert measured(tmp_path, root, ingress) == ({}, {})
+
+
 def test_a_queue_that_was_exchanged_counts_while_it_was_there(tmp_path: Path) -> None:
     root = make.qdisc(TIMES, backlog=[0, 300, 70, 0], qlen=[0, 3, 1, 0])
     first, then = below(1, [0, 300, 0, 0], [0, 3, 0, 0])[:2], below(2, [0, 0, 70, 0], [0, 0, 1, 0])[2:]

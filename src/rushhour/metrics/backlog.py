@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 # These hold packets of their own beside those of the qdisc below them.
 _HOLDERS = (b"netem",)
+_OF_DEVICE = 0xFFFF0000
 
 
 class Mismatch(NamedTuple):
@@ -38,7 +39,8 @@ def mismatches(rows: Rows) -> Mismatch:
     places, first = np.unique(_keys(above, "handle"), return_index=True)
     parents = _keys(rows, "parent")
     at = np.searchsorted(places, parents)
-    below = at < len(places)
+    # A device's root and ingress are below nothing, though clsact's handle has that major number, too.
+    below = (at < len(places)) & (rows["parent"] < _OF_DEVICE)
     below[below] = places[at[below]] == parents[below]
     has = np.unique(at[below])
     mine = above[first[has]]
