@@ -95,6 +95,16 @@ def test_counts_that_are_apart_are_a_doubt(
     assert told == ([f"left → right: {said} {rest}"] if said else [])
 
 
+def test_where_programs_ran_nobody_knows_all_queues(tmp_path: Path) -> None:
+    root, only = make.qdisc(TIMES, backlog=900, qlen=9), below(1, 300, 3)
+    tables, ran = (
+        {"qdisc": np.concatenate([root, only])},
+        {"programs": [{"id": 0, "name": "mine", "exit": 0}]},
+    )
+    record = make.record(tmp_path / "run", tables, ends=[make.end()], result=ran)
+    assert not [one for one in doubts(record) if "counts" in one]
+
+
 def test_the_mean_size_of_what_left_a_queue(tmp_path: Path) -> None:
     rows = make.qdisc(TIMES, bytes=[100, 100, 852, 1620], packets=[1, 1, 11, 21])
     record = make.record(tmp_path / "run", {"qdisc": rows}, ends=[make.end()])
