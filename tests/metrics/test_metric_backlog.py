@@ -26,10 +26,10 @@ def measured(tmp_path: Path, *rows: Any) -> tuple[Any, Any]:
     return found(record, "backlog_mismatch_bytes"), found(record, "backlog_mismatch_packets")
 
 
-def below(minor: int, backlog: Any, qlen: Any, kind: bytes = b"pfifo") -> Any:
+def below(minor: int, backlog: Any, qlen: Any) -> Any:
     """Readings of a queue of a class of 1:."""
     return make.qdisc(
-        TIMES, kind=kind, handle=(0x100 + minor) << 16, parent=0x10000 + minor, backlog=backlog, qlen=qlen
+        TIMES, kind=b"pfifo", handle=(0x100 + minor) << 16, parent=0x10000 + minor, backlog=backlog, qlen=qlen
     )
 
 

@@ -230,9 +230,9 @@ def _sentence(found: Mapping[str, Any]) -> str:
         return _equal(found)
     of = f"{found['differ']} of {plural(found['cells'], 'cell')} differ{'s' * (found['differ'] == 1)}"
     if verdict in ("same", "better"):
-        told = f"Better: {_worst(found)}; {of}" if verdict == "better" else f"Same: {of} from the base"
-        matters = ", none in what matters" if verdict == "same" else ""
-        return f"{told}{matters}.{_idle(found.get('idle', 0))}"
+        better, same = f"{_worst(found)}; {of}", f"{of} from the base, none in what matters"
+        told = better if verdict == "better" else same
+        return f"{verdict.capitalize()}: {told}.{_idle(found.get('idle', 0))}"
     left = found["planned"] - found["cells"]
     rest = f" {plural(left, 'cell')} did not run any more." if left > 0 else ""
     return f"{word(found).capitalize()}: {_worst(found)}; {of}.{rest}"

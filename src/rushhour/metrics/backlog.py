@@ -59,20 +59,20 @@ def _keys(rows: Rows, column: str) -> NDArray[np.uint64]:
     return keys
 
 
-def _each(record: Record) -> Iterator[tuple[End, Mismatch]]:
+def _each(record: Record) -> list[tuple[End, Mismatch]]:
+    """The ends whose queues have others below them."""
     # Elsewhere qdiscs are read one after the other, while packets come and go.
-    if record.has("qdisc") and record.manifest.lab in VIRTUAL:
-        for end in queues(record):
-            found = mismatches(record.table("qdisc", end=end.end))
-            if len(found.kind):
-                yield end, found
+    if not record.has("qdisc") or record.manifest.lab not in VIRTUAL:
+        return []
+    found = [(end, mismatches(record.table("qdisc", end=end.end))) for end in queues(record)]
+    return [(end, mismatch) for end, mismatch in found if len(mismatch.kind)]
 
 
 def miscounted(record: Record) -> list[str]:
     """Sentences about queues whose counts are apart by more than the packet that one may hold for another."""
     said = []
     # A program's own tc may give queues to some classes; what the others have by themselves no dump tells.
-    for end, found in () if record.result.programs else _each(record):
+    for end, found in () if record.result.programs else record.once(_each):
         wrong = np.flatnonzero((found.packets != 1) & ((found.bytes != 0) | (found.packets != 0)))
         if len(wrong):
             worst = wrong[np.abs(found.bytes[wrong]).argmax()]
@@ -90,7 +90,7 @@ def miscounted(record: Record) -> list[str]:
 
 def _greatest(of: Callable[[Mismatch], NDArray[np.int64]]) -> Callable[[Record], Iterator[Found]]:
     def found(record: Record) -> Iterator[Found]:
-        for end, mismatch in _each(record):
+        for end, mismatch in record.once(_each):
             yield Found(of_end(end), int(np.abs(of(mismatch)).max()))
 
     return found
