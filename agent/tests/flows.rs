@@ -400,7 +400,8 @@ fn a_sender_that_resets_takes_back_what_was_not_read() {
 
 #[test]
 fn fast_open_and_keepalive_change_nothing_of_what_arrives() {
-    let asked = json!({"bytes": 10_000, "fastopen": true, "keepalive": true});
+    let asked = json!({"bytes": 10_000, "fastopen": true, "keepalive": true,
+        "keepalive_time_ns": 2000 * MS, "keepalive_interval_ns": 1000 * MS, "keepalive_probes": 4});
     let calls =
         json!({"kind": "crr", "request_bytes": 100, "response_bytes": 100, "count": 5, "fastopen": true});
     let (flows, _raw) = run("fast-open", &plan(1000, &[asked, calls]));
@@ -417,6 +418,20 @@ fn a_user_timeout_that_the_kernel_would_take_for_none_is_refused() {
     assert!(prepared(2000 * MS).is_ok());
     assert!(prepared(MS - 1).is_err());
     assert!(prepared(i64::MAX).is_err());
+}
+
+#[test]
+fn keepalive_of_what_the_kernel_refuses_is_refused_before() {
+    let prepared = |key: &str, value: i64| {
+        let mut asked = json!({"bytes": 1000, "keepalive": true});
+        asked[key] = value.into();
+        traffic::prepare(&plan(100, &[asked]), &nodes(), Path::new(".")).map(drop)
+    };
+    assert!(prepared("keepalive_time_ns", 1000 * MS).is_ok());
+    assert!(prepared("keepalive_time_ns", 999 * MS).is_err());
+    assert!(prepared("keepalive_interval_ns", 32_768_000 * MS).is_err());
+    assert!(prepared("keepalive_probes", 127).is_ok());
+    assert!(prepared("keepalive_probes", 128).is_err());
 }
 
 #[test]

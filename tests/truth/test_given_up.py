@@ -169,6 +169,17 @@ def test_a_silent_peer_is_given_up_an_interval_after_the_last_probe(experiment: 
     assert 4000 <= metric(record, "gave_up_ms", "flow:long") < 4061 + 4 * STEP_MS
 
 
+@pytest.mark.parametrize("kind", ["tcp", "rr"])
+def test_a_connections_own_questions_count_and_not_those_of_its_host(
+    experiment: Experiment, kind: str
+) -> None:
+    """Idle for 2 s, a question, another one 2 s later, and 2 s for its answer (RFC 9293, section 3.8.4)."""
+    own = 'keepalive = true\nkeepalive_time = "2s"\nkeepalive_interval = "2s"\nkeepalive_probes = 2\n'
+    says = {"tcp": 'message = "1kB"\nrate = "1kbit"', "rr": 'kind = "rr"\ninterval = "100s"'}
+    record = experiment(PEER.format(at_first="0%", then="100%", more=own + says[kind]))
+    assert 6000 <= metric(record, "gave_up_ms", "flow:long") < 6061 + 4 * STEP_MS
+
+
 def test_who_closes_by_a_reset_has_given_nothing_up(experiment: Experiment) -> None:
     record = experiment(PEER.format(at_first="0%", then="0%", more='bytes = "10kB"\nclose = "reset"'))
     assert metric(record, "resets_sent") > 0

@@ -111,6 +111,13 @@ pub struct Flow {
     /// `SO_KEEPALIVE` at both ends.
     #[serde(default)]
     pub keepalive: bool,
+    /// `TCP_KEEPIDLE`, `TCP_KEEPINTVL` and `TCP_KEEPCNT` at both ends.
+    #[serde(default)]
+    pub keepalive_time_ns: Option<i64>,
+    #[serde(default)]
+    pub keepalive_interval_ns: Option<i64>,
+    #[serde(default)]
+    pub keepalive_probes: Option<u32>,
     /// `TCP_USER_TIMEOUT` at the sender.
     #[serde(default)]
     pub user_timeout_ns: Option<i64>,

@@ -19,6 +19,13 @@ const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
 /// What the kernel counts a connection's queue by when many flows start at once.
 pub(super) const BACKLOG: i32 = 128;
 
+/// What the kernel takes of seconds and of questions (`MAX_TCP_KEEPIDLE`, `MAX_TCP_KEEPCNT`).
+const MAX_KEEPALIVE_S: i32 = 32767;
+
+const MAX_KEEPALIVE_PROBES: i32 = 127;
+
+const SECOND_NS: i64 = 1_000_000_000;
+
 pub(crate) fn address(text: &str, port: u16) -> Result<SocketAddr> {
     let ip: IpAddr =
         text.parse().map_err(|_| Error::new("plan", format!("{text:?} is not an IPv4 or IPv6 address")))?;
@@ -146,6 +153,42 @@ pub(super) fn keepalive(socket: &OwnedFd, flow: &Flow) -> Result<()> {
         return Ok(());
     }
     sys::options::set_option(socket, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1_i32).context("set SO_KEEPALIVE")
+}
+
+/// After what silence, how often and how many times the kernel asks; where there is no number, as its sysctls say.
+#[derive(Clone, Copy)]
+pub(super) struct Questions {
+    after_s: Option<i32>,
+    each_s: Option<i32>,
+    probes: Option<i32>,
+}
+
+impl Questions {
+    pub(super) fn of(flow: &Flow) -> Result<Self> {
+        let seconds = |ns: Option<i64>| ns.map(|ns| within(ns / SECOND_NS, MAX_KEEPALIVE_S, "s")).transpose();
+        Ok(Self {
+            after_s: seconds(flow.keepalive_time_ns)?,
+            each_s: seconds(flow.keepalive_interval_ns)?,
+            probes: flow
+                .keepalive_probes
+                .map(|probes| within(probes.into(), MAX_KEEPALIVE_PROBES, "probes"))
+                .transpose()?,
+        })
+    }
+
+    /// Sets them; a timer that runs already is set anew.
+    pub(super) fn set(self, socket: &OwnedFd) -> Result<()> {
+        tcp_number(socket, libc::TCP_KEEPIDLE, "TCP_KEEPIDLE", self.after_s)?;
+        tcp_number(socket, libc::TCP_KEEPINTVL, "TCP_KEEPINTVL", self.each_s)?;
+        tcp_number(socket, libc::TCP_KEEPCNT, "TCP_KEEPCNT", self.probes)
+    }
+}
+
+fn within(number: i64, most: i32, unit: &str) -> Result<i32> {
+    i32::try_from(number)
+        .ok()
+        .filter(|number| (1..=most).contains(number))
+        .ok_or_else(|| Error::new("plan", format!("keepalive of {number} {unit} is not 1 to {most} {unit}")))
 }
 
 /// How long data may go unacknowledged before the kernel gives the connection up.

@@ -90,6 +90,7 @@ struct Sender {
     socket: Arc<OwnedFd>,
     switch: Arc<Switch>,
     to: SocketAddr,
+    questions: options::Questions,
     start_ns: i64,
     stop_ns: i64,
     bytes: Option<u64>,
@@ -132,6 +133,7 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
         socket,
         switch: Arc::clone(&switch),
         to,
+        questions: options::Questions::of(flow)?,
         start_ns: flow.start_ns,
         stop_ns: flow.stop_or(duration_ns),
         bytes: flow.bytes,
@@ -167,6 +169,10 @@ impl Sender {
             return end;
         }
         end.connected_ns = Some(clock.now());
+        if let Err(error) = self.questions.set(&self.socket) {
+            end.error = Some(error.to_string());
+            return end;
+        }
         let (sent, cause) = self.send_all(clock);
         end.bytes_sent = Some(sent);
         end.sender_done_ns = Some(clock.now());

@@ -177,6 +177,9 @@ def _of_connection(keys: Flow) -> dict[str, Any]:
     """How a connection begins, how it is watched and how it ends."""
     return {
         "keepalive": keys.keepalive or None,
+        "keepalive_time_ns": keys.keepalive_time and keys.keepalive_time.ns,
+        "keepalive_interval_ns": keys.keepalive_interval and keys.keepalive_interval.ns,
+        "keepalive_probes": keys.keepalive_probes,
         "user_timeout_ns": keys.user_timeout and keys.user_timeout.ns,
         "fastopen": keys.fastopen or None,
         "zerocopy": keys.zerocopy or None,

@@ -102,8 +102,22 @@ class Flow(Model):
     nodelay: bool | None = Field(None, description="TCP_NODELAY; default true for rr and crr")
     keepalive: bool | None = Field(
         None,
-        description="SO_KEEPALIVE at both ends: a silent peer is asked whether it is there; the times are "
-        "sysctls (net.ipv4.tcp_keepalive_time, _intvl, _probes)",
+        description="SO_KEEPALIVE at both ends: a silent peer is asked whether it is there",
+    )
+    keepalive_time: Duration | None = Field(
+        None,
+        description="TCP_KEEPIDLE, whole seconds: after how long a silence it is asked first; the receiver sets "
+        "it before it listens, the sender when it is connected; default net.ipv4.tcp_keepalive_time (2 h)",
+    )
+    keepalive_interval: Duration | None = Field(
+        None,
+        description="TCP_KEEPINTVL, whole seconds: how long after a question the next one follows; default "
+        "net.ipv4.tcp_keepalive_intvl (75 s)",
+    )
+    keepalive_probes: Annotated[int, Field(strict=True, ge=1, le=127)] | None = Field(
+        None,
+        description="TCP_KEEPCNT: after how many questions without an answer the connection is given up; "
+        "default net.ipv4.tcp_keepalive_probes (9)",
     )
     user_timeout: Duration | None = Field(
         None,

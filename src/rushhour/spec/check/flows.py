@@ -27,6 +27,8 @@ LARGEST_ECHO = 65000  # of a ping: what the agent sends
 _USUAL_DATAGRAM = 1472  # of an MTU of 1500
 LARGEST_DATAGRAM = 65507  # 65535 less the headers of IPv4 and UDP
 _SEGMENTS = range(2, 129)  # of one packet for the kernel to cut: the largest UDP_MAX_SEGMENTS
+_SECOND_NS = 1_000_000_000
+_KEEPALIVE_S = range(1, 32768)  # MAX_TCP_KEEPIDLE and MAX_TCP_KEEPINTVL, include/net/tcp.h
 _MSS = range(88, 32768)  # TCP_MIN_MSS and MAX_TCP_WINDOW, net/ipv4/tcp.c do_tcp_setsockopt()
 _LEAST_READ_NS = 1000
 _LARGEST_COPY = 2**30  # of a write, a request, a socket buffer: all are int in the kernel
@@ -83,6 +85,16 @@ def _check_user_timeout(flow: Flow, here: Path) -> Iterator[Problem]:
         yield Problem((*here, "user_timeout"), f'"{timeout}" is not whole milliseconds, 1 or more')
 
 
+def _check_keepalive(flow: Flow, here: Path) -> Iterator[Problem]:
+    for key in ("keepalive_time", "keepalive_interval"):
+        value = getattr(flow, key)
+        if value is not None and (value.ns % _SECOND_NS or value.ns // _SECOND_NS not in _KEEPALIVE_S):
+            yield Problem((*here, key), f'"{value}" is not whole seconds, 1 to {_KEEPALIVE_S[-1]}')
+    for key in ("keepalive_time", "keepalive_interval", "keepalive_probes"):
+        if getattr(flow, key) is not None and not flow.keepalive:
+            yield Problem((*here, key), "nobody asks: keepalive is off", "write keepalive = true")
+
+
 def _check_values(flow: Flow, here: Path) -> Iterator[Problem]:
     for key in ("rate", "pacing", "read_rate"):
         rate = getattr(flow, key)
@@ -100,6 +112,7 @@ def _check_values(flow: Flow, here: Path) -> Iterator[Problem]:
     if flow.packet is not None and not least <= flow.packet.bytes <= most:
         yield Problem((*here, "packet"), f'"{flow.packet}" is not between "{least}B" and "{most}B"')
     yield from _check_user_timeout(flow, here)
+    yield from _check_keepalive(flow, here)
     if flow.mss is not None and flow.mss.bytes not in _MSS:
         yield Problem((*here, "mss"), f'"{flow.mss}" is not between "{_MSS[0]}B" and "{_MSS[-1]}B"')
     if flow.kind in kinds.ECHOES and flow.interval is not None and flow.interval.ns == 0:

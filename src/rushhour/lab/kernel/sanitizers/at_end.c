@@ -10,6 +10,7 @@
 #include <linux/fdtable.h>
 #include <linux/init.h>
 #include <linux/kallsyms.h>
+#include <linux/kmemleak.h>
 #include <linux/moduleparam.h>
 #include <linux/notifier.h>
 #include <linux/nsproxy.h>
@@ -17,7 +18,9 @@
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/task_work.h>
+#include <linux/uaccess.h>
 #include <linux/version.h>
+#include <asm/sections.h>
 
 /* Devices are complained of after 10 s, memory is looked at from an age of 5 s on. */
 #define PATIENCE_MS 15000
@@ -58,7 +61,26 @@ static void look_for_leaks(void)
 	scan();
 	scan();
 }
+
+/*
+ * kmemleak looks through all from `__bss_start` on. Where a variable of `.bss` is aligned to more than a page (the stacks for
+ * interrupts, since 7.3) that section begins later, and no segment has the pages before it: reading them is fatal.
+ */
+static void __init leave_out_what_is_not_there(void)
+{
+	unsigned long begin = (unsigned long)__bss_start, there = begin;
+	char byte;
+
+	while (there < (unsigned long)__bss_stop && copy_from_kernel_nofault(&byte, (void *)there, 1))
+		there += PAGE_SIZE;
+	if (there > begin)
+		kmemleak_free_part((void *)begin, there - begin);
+}
 #else
+static void __init leave_out_what_is_not_there(void)
+{
+}
+
 static void look_for_leaks(void)
 {
 }
@@ -75,6 +97,7 @@ static struct notifier_block ends = { .notifier_call = at_end };
 
 static int __init wait_for_the_end(void)
 {
+	leave_out_what_is_not_there();
 	return register_reboot_notifier(&ends);
 }
 late_initcall(wait_for_the_end);
