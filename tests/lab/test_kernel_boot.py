@@ -2,11 +2,16 @@
 
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from rushhour.errors import GuestError
+from rushhour.lab import boot
 from rushhour.lab import kernel as kernels
+from rushhour.lab.confine import Ending, Sandbox
+from rushhour.lab.ending import result_of
 from rushhour.lab.kernel import config
 
 pytestmark = pytest.mark.virtual
@@ -72,3 +77,18 @@ def test_nothing_required_is_missing(name: str) -> None:
     later = {"NETFILTER_XTABLES_LEGACY", "IP_NF_IPTABLES_LEGACY", "IP6_NF_IPTABLES_LEGACY"}
     assert set(identity["missing"]) <= gone_or_not_yet | later
     assert identity["hz"] == 1000
+
+
+def test_a_kernel_that_complains_of_itself_as_it_starts_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As 5.10 does with lockdep, which then watches no more: each run of it would fail by the same words."""
+
+    def complaining(ending: Ending, sandbox: Sandbox, where: str) -> Mapping[str, object]:
+        with sandbox.console.open("a", encoding="utf-8") as console:
+            console.write("[    0.000000] [ BUG: Invalid wait context ]\n")
+        return result_of(ending, sandbox, where)
+
+    kernel = kernels.find("debian-6.12")
+    assert boot.boot(kernel).seconds > 0
+    monkeypatch.setattr(boot, "result_of", complaining)
+    with pytest.raises(GuestError, match=r"complains, before the experiment began: \[ BUG: Invalid wait"):
+        boot.boot(kernel)

@@ -129,6 +129,9 @@ def test_several_are_told_apart(tmp_path: Path) -> None:
         "WARNING: CPU: 0 PID: 12 at net/ipv4/tcp_input.c:2800 tcp_ack+0x12/0x34",
         "WARNING: net/ipv4/tcp_input.c:2800 at tcp_ack+0x12/0x34, CPU#0: init/1",
         "WARNING: suspicious RCU usage",
+        "[ BUG: Invalid wait context ]",
+        "INFO: trying to register non-static key.",
+        "BUG skbuff_head_cache (Not tainted): Poison overwritten",
         "BUG: sleeping function called from invalid context at mm/slab.h:337",
         "UBSAN: array-index-out-of-bounds in net/sched/sch_mine.c:44:9",
         "kmemleak: 3 new suspected memory leaks (see /sys/kernel/debug/kmemleak)",
@@ -176,7 +179,7 @@ def test_a_run_is_refused_with_the_first_one(tmp_path: Path) -> None:
 
 def test_what_comes_before_the_experiment_has_no_instant_of_it(tmp_path: Path) -> None:
     found(tmp_path, KASAN)
-    with pytest.raises(GuestError, match=r"the kernel complains, while the network is set up: BUG: KASAN: "):
+    with pytest.raises(GuestError, match=r"the kernel complains, before the experiment began: BUG: KASAN: "):
         splats.check(tmp_path / "console", "debian-6.12, seed 1", begun_s=64.0)
 
 

@@ -270,7 +270,7 @@ def _facts(one: Kernel) -> dict[str, object]:
 
 def _start(one: Kernel) -> tuple[str, LabError | KernelError | None]:
     """What became of the attempt to start it, in words, and the error if it failed."""
-    from rushhour.errors import KernelError, LabError
+    from rushhour.errors import GuestError, KernelError, LabError
     from rushhour.lab import agent
     from rushhour.lab.boot import boot
 
@@ -280,6 +280,8 @@ def _start(one: Kernel) -> tuple[str, LabError | KernelError | None]:
         return "not tried: there is no agent to start it with", None
     try:
         return f"here, in {boot(one).seconds:.1f} s", None
+    except GuestError as fault:
+        return "here, and fails by itself", fault
     except LabError as fault:
         return "not here", fault
     except KernelError as fault:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import tempfile
 import time
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.errors import KernelError
 from rushhour.lab import agent as agents
-from rushhour.lab import uml
+from rushhour.lab import splats, uml
 from rushhour.lab.confine import Guest, Limits, Sandbox
 from rushhour.lab.ending import result_of
 
@@ -39,7 +40,7 @@ def boot(kernel: Kernel, agent: Agent | None = None) -> Booted:
     """Start a kernel, send a megabyte over a link of two nodes, switch it off.
 
     Raises:
-        GuestError: it starts, and fails by itself.
+        GuestError: it starts, and fails by itself, or complains.
         LabError: it does not start here, with the reason as far as its words tell.
         KernelError: it starts without what was compiled into it.
     """
@@ -56,6 +57,7 @@ def boot(kernel: Kernel, agent: Agent | None = None) -> Booted:
         ending = Guest(agent.binary, sandbox, words, limits=_LIMITS).wait()
         report = result_of(ending, sandbox, kernel.name)
         _check(kernel, report, sandbox.console)
+        splats.check(sandbox.console, kernel.name, math.inf)
     return Booted(time.monotonic() - began, [*ending.warnings])
 
 

@@ -22,9 +22,10 @@ _MOST_LINES = 80
 _MOST_READ = 400
 _LINE = re.compile(r"^\[ *(?P<at>\d+\.\d+)\] (?P<said>.*)$")
 # How complaints begin, in the words of lib/bug.c and kernel/panic.c, mm/kasan/report.c, lib/ubsan.c,
-# kernel/locking/lockdep.c, kernel/sched/core.c, mm/kmemleak.c, lib/ref_tracker.c, net/core/dev.c.
+# mm/slub.c, kernel/locking/lockdep.c, kernel/sched/core.c, mm/kmemleak.c, lib/ref_tracker.c, net/core/dev.c.
 _TITLE = re.compile(
-    r"BUG: |WARNING: |UBSAN: |INFO: suspicious RCU usage|refcount_t: "
+    r"BUG: |\[ BUG: |BUG [\w-]+ \(|WARNING: |UBSAN: |INFO: suspicious RCU usage|refcount_t: "
+    r"|INFO: trying to register non-static key"
     r"|kmemleak: (?:unreferenced object|\d+ new suspected)"
     r"|list_(?:add|del) corruption|ref_tracker: .*(?:leaked|has \d+/\d+ users)"
     r"|unregister_netdevice: waiting for "
@@ -70,7 +71,7 @@ def check(console: Path, where: str, begun_s: float) -> None:
     Args:
         console: What it said.
         where: The run.
-        begun_s: When the experiment began, in seconds since the kernel's start.
+        begun_s: When the experiment began, in seconds since the kernel's start; infinity: there was none.
 
     Raises:
         GuestError: it did, with the first complaint in its own words.
@@ -83,7 +84,7 @@ def check(console: Path, where: str, begun_s: float) -> None:
     lines = "\n".join(f"    {line}" for line in first.lines)
     begun = first.at_s >= begun_s
     when = (
-        f"{first.at_s - begun_s:.6f} s after the experiment began" if begun else "while the network is set up"
+        f"{first.at_s - begun_s:.6f} s after the experiment began" if begun else "before the experiment began"
     )
     raise GuestError(
         f"the kernel complains, {when}: {first.title}{more}\n{lines}",

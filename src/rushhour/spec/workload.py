@@ -106,8 +106,9 @@ class Flow(Model):
     )
     keepalive_time: Duration | None = Field(
         None,
-        description="TCP_KEEPIDLE, whole seconds: after how long a silence it is asked first; the receiver sets "
-        "it before it listens, the sender when it is connected; default net.ipv4.tcp_keepalive_time (2 h)",
+        description="TCP_KEEPIDLE, whole seconds: after how long a silence it is asked first; the receiver "
+        "sets it before it listens, the sender when it is connected; default net.ipv4.tcp_keepalive_time "
+        "(2 h)",
     )
     keepalive_interval: Duration | None = Field(
         None,

@@ -15,19 +15,42 @@
 #include <linux/notifier.h>
 #include <linux/nsproxy.h>
 #include <linux/reboot.h>
-#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/string.h>
 #include <linux/task_work.h>
 #include <linux/uaccess.h>
-#include <linux/version.h>
 #include <asm/sections.h>
 
 /* Devices are complained of after 10 s, memory is looked at from an age of 5 s on. */
 #define PATIENCE_MS 15000
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 11, 0)
-#define close_fd(file) __close_fd(current->files, file)
-#endif
+/* One of both is there: the newer name came with 5.11, and with a later point release of 5.10, too. */
+int close_fd(unsigned int file) __weak;
+int __close_fd(struct files_struct *files, unsigned int file) __weak;
+
+static void close_one(unsigned int file)
+{
+	if (close_fd)
+		close_fd(file);
+	else
+		__close_fd(current->files, file);
+}
+
+/*
+ * Has the process's other threads leave the calls in which they wait, as a signal does that nobody has sent. Before 6.2 the reader
+ * of the trace does not hear that its file is closed, and holds its pipe meanwhile.
+ */
+static void wake_the_others(void)
+{
+	struct task_struct *other;
+
+	spin_lock_irq(&current->sighand->siglock);
+	for_each_thread(current, other)
+		if (other != current)
+			signal_wake_up(other, false);
+	spin_unlock_irq(&current->sighand->siglock);
+	msleep(1);
+}
 
 static void give_back(void)
 {
@@ -37,7 +60,8 @@ static void give_back(void)
 	files = files_fdtable(current->files)->max_fds;
 	rcu_read_unlock();
 	for (file = 3; file < files; file++)
-		close_fd(file);
+		close_one(file);
+	wake_the_others();
 	switch_task_namespaces(current, &init_nsproxy);
 	/* What a closed file leads to is done on the way back to the process, which does not come any more. */
 	task_work_run();
