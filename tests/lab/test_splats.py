@@ -159,6 +159,13 @@ LEAKS = """\
 """
 
 
+def test_a_title_that_ends_in_a_colon_is_the_middle_of_a_sentence(tmp_path: Path) -> None:
+    console = tmp_path / "console.log"
+    console.write_text(LEAKS)
+    with pytest.raises(GuestError, match=r"kmemleak: unreferenced object 0x\w+ \(size \d+\), and 1 more\n"):
+        splats.check(console, "here", 0)
+
+
 def test_each_leak_is_a_complaint_and_their_number_none(tmp_path: Path) -> None:
     first, second = found(tmp_path, QUIET + LEAKS)
     assert first.title == "kmemleak: unreferenced object 0x0000000061c7b200 (size 96):"

@@ -80,6 +80,7 @@ def check(console: Path, where: str, begun_s: float) -> None:
     if not found:
         return
     first = found[0]
+    title = first.title.removesuffix(":")
     more = f", and {len(found) - 1} more" if len(found) > 1 else ""
     lines = "\n".join(f"    {line}" for line in first.lines)
     begun = first.at_s >= begun_s
@@ -87,7 +88,7 @@ def check(console: Path, where: str, begun_s: float) -> None:
         f"{first.at_s - begun_s:.6f} s after the experiment began" if begun else "before the experiment began"
     )
     raise GuestError(
-        f"the kernel complains, {when}: {first.title}{more}\n{lines}",
+        f"the kernel complains, {when}: {title}{more}\n{lines}",
         where=where,
         hint="the same cell, kernel and seed show it each time; if the kernel is yours, this is its bug",
     )
