@@ -13,6 +13,8 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
+# What `nohup` has ignored stays ignored by all that is started, and so by a command, which is right in that.
+HEARD = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
 # Of a command that ends one thread goes on, as one that waits for a guest's end does.
 PROGRAM = """\
 import signal, sys, threading, time
@@ -39,7 +41,7 @@ cli.main()
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_second_signal_ends_at_once_and_without_a_traceback(how: str, number: signal.Signals) -> None:
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", PROGRAM, how]
+    command = [sys.executable, "-c", HEARD + PROGRAM, how]
     with subprocess.Popen(command, env=env, stdout=-1, stderr=-1, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ending\n"
@@ -80,7 +82,12 @@ def test_an_interrupt_while_a_module_is_loaded_is_not_lost(number: str, tmp_path
     (tmp_path / "lossy.py").write_text(LOSSY.format(number=number))
     env = os.environ | {"PYTHONPATH": os.pathsep.join([*sys.path, str(tmp_path)])}
     done = subprocess.run(
-        [sys.executable, "-c", LOADING], env=env, capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-c", HEARD + LOADING],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
 
