@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,11 +13,15 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 # What Python compiled goes along: it is of the same text and time.
 _LEFT_OUT = shutil.ignore_patterns("_agent", "target")
-# What the agent is built from, and where all copies of it stand. They are built where the agent is: cargo
-# tells them apart by their path, and finds the crates that it has compiled for the agent's own tests.
+# What the agent is built from, and where all copies of it stand. They are built where the agent is, so that
+# cargo finds the crates that it has compiled for the agent's own tests. It tells packages apart by name and
+# version, not by their path: copies have a version of their own, or each would take the other's build script
+# for its own.
 _AGENT = ("agent", "scripts", "src/rushhour/tc", "src/rushhour/traffic")
 _TARGET = ROOT / "agent/target"
 _TREE = _TARGET / "copies/tree"
+_VERSIONED = (Path("Cargo.toml"), Path("Cargo.lock"))
+_OURS = re.compile(rb'(name = "rushhour-agent"\nversion = "[^"+]+)"')
 
 
 @dataclass
@@ -90,7 +95,10 @@ def _mirror(folder: Path, other: Path) -> None:
     for place in theirs.keys() - ours.keys():
         theirs[place].unlink()
     for place, path in ours.items():
-        if place not in theirs or theirs[place].read_bytes() != path.read_bytes():
+        text = path.read_bytes()
+        if place in _VERSIONED:
+            text = _OURS.sub(rb'\1+copy"', text)
+        if place not in theirs or theirs[place].read_bytes() != text:
             (other / place).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, other / place)
+            (other / place).write_bytes(text)
             shutil.copymode(path, other / place)

@@ -19,7 +19,7 @@ const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
 /// What the kernel counts a connection's queue by when many flows start at once.
 pub(super) const BACKLOG: i32 = 128;
 
-/// What the kernel takes of seconds and of questions (`MAX_TCP_KEEPIDLE`, `MAX_TCP_KEEPCNT`).
+/// What the kernel takes of seconds and of probes (`MAX_TCP_KEEPIDLE`, `MAX_TCP_KEEPCNT`).
 const MAX_KEEPALIVE_S: i32 = 32767;
 
 const MAX_KEEPALIVE_PROBES: i32 = 127;
@@ -155,20 +155,20 @@ pub(super) fn keepalive(socket: &OwnedFd, flow: &Flow) -> Result<()> {
     sys::options::set_option(socket, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1_i32).context("set SO_KEEPALIVE")
 }
 
-/// After what silence, how often and how many times the kernel asks; where there is no number, as its sysctls say.
+/// After what silence the kernel asks, how long after that again, and how many times; `None` is as its sysctls say.
 #[derive(Clone, Copy)]
-pub(super) struct Questions {
-    after_s: Option<i32>,
-    each_s: Option<i32>,
+pub(super) struct Keepalive {
+    time_s: Option<i32>,
+    interval_s: Option<i32>,
     probes: Option<i32>,
 }
 
-impl Questions {
+impl Keepalive {
     pub(super) fn of(flow: &Flow) -> Result<Self> {
         let seconds = |ns: Option<i64>| ns.map(|ns| within(ns / SECOND_NS, MAX_KEEPALIVE_S, "s")).transpose();
         Ok(Self {
-            after_s: seconds(flow.keepalive_time_ns)?,
-            each_s: seconds(flow.keepalive_interval_ns)?,
+            time_s: seconds(flow.keepalive_time_ns)?,
+            interval_s: seconds(flow.keepalive_interval_ns)?,
             probes: flow
                 .keepalive_probes
                 .map(|probes| within(probes.into(), MAX_KEEPALIVE_PROBES, "probes"))
@@ -178,8 +178,8 @@ impl Questions {
 
     /// Sets them; a timer that runs already is set anew.
     pub(super) fn set(self, socket: &OwnedFd) -> Result<()> {
-        tcp_number(socket, libc::TCP_KEEPIDLE, "TCP_KEEPIDLE", self.after_s)?;
-        tcp_number(socket, libc::TCP_KEEPINTVL, "TCP_KEEPINTVL", self.each_s)?;
+        tcp_number(socket, libc::TCP_KEEPIDLE, "TCP_KEEPIDLE", self.time_s)?;
+        tcp_number(socket, libc::TCP_KEEPINTVL, "TCP_KEEPINTVL", self.interval_s)?;
         tcp_number(socket, libc::TCP_KEEPCNT, "TCP_KEEPCNT", self.probes)
     }
 }

@@ -90,7 +90,7 @@ struct Sender {
     socket: Arc<OwnedFd>,
     switch: Arc<Switch>,
     to: SocketAddr,
-    questions: options::Questions,
+    keepalive: options::Keepalive,
     start_ns: i64,
     stop_ns: i64,
     bytes: Option<u64>,
@@ -133,7 +133,7 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
         socket,
         switch: Arc::clone(&switch),
         to,
-        questions: options::Questions::of(flow)?,
+        keepalive: options::Keepalive::of(flow)?,
         start_ns: flow.start_ns,
         stop_ns: flow.stop_or(duration_ns),
         bytes: flow.bytes,
@@ -169,7 +169,7 @@ impl Sender {
             return end;
         }
         end.connected_ns = Some(clock.now());
-        if let Err(error) = self.questions.set(&self.socket) {
+        if let Err(error) = self.keepalive.set(&self.socket) {
             end.error = Some(error.to_string());
             return end;
         }

@@ -60,7 +60,7 @@ struct Client {
     flow: Flow,
     /// The bound socket of `rr`, to be connected.
     kept: Option<Arc<OwnedFd>>,
-    questions: options::Questions,
+    keepalive: options::Keepalive,
     /// The node, for the sockets of `crr`.
     netns: OwnedFd,
     switch: Arc<Switch>,
@@ -83,7 +83,7 @@ fn client(flow: &Flow, duration_ns: i64) -> Result<Task> {
     let client = Client {
         flow: flow.clone(),
         kept,
-        questions: options::Questions::of(flow)?,
+        keepalive: options::Keepalive::of(flow)?,
         netns: sys::namespaces::current_netns().context("open the node's network namespace")?,
         switch: Arc::clone(&switch),
         from,
@@ -153,7 +153,7 @@ impl Client {
         match &self.kept {
             Some(socket) => {
                 self.connect(socket)?;
-                self.questions.set(socket)
+                self.keepalive.set(socket)
             }
             None => sys::namespaces::enter_netns(&self.netns).context("enter the node"),
         }
@@ -278,7 +278,7 @@ fn server(flow: &Flow) -> Result<Task> {
     options::tcp_number(&listener, libc::TCP_NODELAY, "TCP_NODELAY", Some(nodelay))?;
     options::congestion_control(&listener, flow.cc.as_deref())?;
     options::keepalive(&listener, flow)?;
-    options::Questions::of(flow)?.set(&listener)?;
+    options::Keepalive::of(flow)?.set(&listener)?;
     options::fast_open_listen(&listener, flow)?;
     socket::listen(&listener, options::BACKLOG).context(format_args!("listen on {at}"))?;
     let listener = Arc::new(listener);

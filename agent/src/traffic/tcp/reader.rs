@@ -68,7 +68,7 @@ pub(super) fn receiver(flow: &Flow, duration_ns: i64) -> Result<Task> {
     options::congestion_control(&socket, flow.receiver_cc.as_deref())?;
     options::buffers(&socket, flow)?;
     options::keepalive(&socket, flow)?;
-    options::Questions::of(flow)?.set(&socket)?;
+    options::Keepalive::of(flow)?.set(&socket)?;
     let meet = match flow.open {
         Open::Both => Some(Meeting { peer: options::address(&flow.src, flow.sport)?, at_ns: flow.start_ns }),
         Open::Sender => {

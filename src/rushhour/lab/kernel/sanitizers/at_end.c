@@ -37,8 +37,8 @@ static void close_one(unsigned int file)
 }
 
 /*
- * Has the process's other threads leave the calls in which they wait, as a signal does that nobody has sent. Before 6.2 the reader
- * of the trace does not hear that its file is closed, and holds its pipe meanwhile.
+ * Has the process's other threads leave the calls in which they wait, as a signal does that nobody has sent. In 5.10 the reader of
+ * the trace does not hear that its file is closed, and holds its pipe meanwhile.
  */
 static void wake_the_others(void)
 {
@@ -88,7 +88,7 @@ static void look_for_leaks(void)
 
 /*
  * kmemleak looks through all from `__bss_start` on. Where a variable of `.bss` is aligned to more than a page (the stacks for
- * interrupts, since 7.3) that section begins later, and no segment has the pages before it: reading them is fatal.
+ * interrupts, in 7.3) that section begins later, and no segment has the pages before it: reading them is fatal.
  */
 static void __init leave_out_what_is_not_there(void)
 {
