@@ -138,7 +138,7 @@ def _told(tried: list[dict[str, Any]], count: int) -> Check:
     reasons = dict.fromkeys(_reason(one) for one in tried if not one["boots"])
     for reason in reasons:
         names = [str(one["name"]) for one in tried if not one["boots"] and _reason(one) == reason]
-        words.append(f"{', '.join(names)}: no boot: {reason}")
+        words.append(f"{', '.join(names)}: {reason}")
     words += [f"{count - len(tried)} more not tried"] if count > len(tried) else []
     good = sum(one["boots"] for one in tried)
     state = State.OK if good == len(tried) else State.WARN if good else State.BAD
