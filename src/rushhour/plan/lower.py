@@ -136,10 +136,15 @@ class _Made:
         """The same for a seed with which the flows are the same: only wires throw other dice."""
         plan = self.lowered.plan
         # What was read already is not read again.
-        ready = {name: list(part) for name in plan if isinstance(part := getattr(plan, name), tuple)}
+        ready = {name: _listed(part) for name in plan if isinstance(part := getattr(plan, name), tuple)}
         links = [_rewired(link, self.layout.cables[number], seed) for number, link in enumerate(plan.links)]
         made = planned({**plan, **ready, "seed": seed, "links": links})
         return Lowered(made, self.lowered.context)
+
+
+def _listed(part: object) -> object:
+    """Tuples as the lists that a plan is read from, however deep."""
+    return [_listed(one) for one in part] if isinstance(part, tuple) else part
 
 
 def _rewired(link: PlanLink, cable: Cable, seed: int) -> dict[str, object]:
