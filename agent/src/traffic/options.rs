@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
 use crate::error::{Context, Error, Result, UNSUPPORTED};
+use crate::kernel::sys::time::SECOND_NS;
 use crate::kernel::sys::{self, socket};
 use crate::plan::{Flow, FIRST_PORT};
 use crate::words;
@@ -23,8 +24,6 @@ pub(super) const BACKLOG: i32 = 128;
 const MAX_KEEPALIVE_S: i32 = 32767;
 
 const MAX_KEEPALIVE_PROBES: i32 = 127;
-
-const SECOND_NS: i64 = 1_000_000_000;
 
 pub(crate) fn address(text: &str, port: u16) -> Result<SocketAddr> {
     let ip: IpAddr =

@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use rustix::io::Errno;
 use rustix::time::{ClockId, Timespec};
 
-const SECOND_NS: i64 = 1_000_000_000;
+pub const SECOND_NS: i64 = 1_000_000_000;
 
 #[must_use]
 pub fn monotonic_ns() -> i64 {
