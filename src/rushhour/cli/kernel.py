@@ -88,7 +88,7 @@ def build(
     Exit code:
         0    built, and it starts
         1    the source is at fault: it does not compile, or lacks something
-        2    it cannot be built here, or does not start
+        2    it cannot be built here, does not start, or complains as it starts
         130  interrupted
 
     Example: rushhour kernel build ~/linux@v6.12 --name good
