@@ -10,6 +10,7 @@ FLOW is a flow's name, or a port. Fields that a kernel does not have are left ou
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import gdb  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -18,6 +19,10 @@ FLOWS: dict[str, tuple[int, int]] = {}
 BEGIN = 0
 STATES = ("", "ESTABLISHED", "SYN_SENT", "SYN_RECV", "FIN_WAIT1", "FIN_WAIT2", "TIME_WAIT", "CLOSE",
           "CLOSE_WAIT", "LAST_ACK", "LISTEN", "CLOSING", "NEW_SYN_RECV")  # fmt: skip
+# Functions in whose files these structures are whole. Asked without one, gdb reads every file that names a
+# structure, for seconds.
+KNOWN_IN = {"struct net": "dev_activate", "struct net_device": "dev_activate", "struct Qdisc": "dev_activate"}
+ELSE_IN = "tcp_v4_rcv"
 CA_STATES = ("Open", "Disorder", "CWR", "Recovery", "Loss")
 _MOST = 100_000
 
@@ -47,10 +52,26 @@ def number(thing: Any, path: Any, default: Any = None) -> Any:
     return default if found is None else int(found)
 
 
-def container(pointer: Any, kind: Any, member: Any) -> Any:
+@lru_cache(None)
+def pointer_to(kind: Any) -> Any:
+    """The type of pointers to a structure."""
+    function = gdb.lookup_global_symbol(KNOWN_IN.get(kind, ELSE_IN))
+    near = () if function is None else (function.symtab.static_block(),)
+    return gdb.lookup_type(kind, *near).pointer()
+
+
+def at(address: Any, kind: Any) -> Any:
+    """The structure at an address, which may be a pointer to another.
+
+    A pointer is taken as a number first: of two pointers gdb compares the structures, for milliseconds.
+    """
+    return gdb.Value(int(address)).cast(pointer_to(kind))
+
+
+def container(address: Any, kind: Any, member: Any) -> Any:
     """The structure that a member lies in (`container_of`)."""
-    offset = int(gdb.parse_and_eval(f"(unsigned long)&(({kind} *)0)->{member}"))
-    return gdb.Value(int(pointer) - offset).cast(gdb.lookup_type(kind).pointer())
+    offset = int(at(0, kind).dereference()[member].address)
+    return at(int(address) - offset, kind)
 
 
 def now_ns() -> Any:
@@ -96,7 +117,6 @@ def sockets() -> Any:
     table = value("&tcp_hashinfo")
     if table is None:
         return
-    kind = gdb.lookup_type("struct tcp_sock").pointer()
     buckets = table["ehash"]
     for place in range(int(table["ehash_mask"]) + 1):
         node = int(buckets[place]["chain"]["first"])
@@ -105,16 +125,16 @@ def sockets() -> Any:
             if int(common["skc_state"]) in (6, 12):  # neither TIME_WAIT nor a request is a socket
                 node = int(common["skc_nulls_node"]["next"])
                 continue
-            yield gdb.Value(int(common)).cast(kind)
+            yield at(common, "struct tcp_sock")
             node = int(common["skc_nulls_node"]["next"])
 
 
 def inet(tp: Any) -> Any:
-    return tp.cast(gdb.lookup_type("struct inet_connection_sock").pointer())
+    return at(tp, "struct inet_connection_sock")
 
 
 def sock(tp: Any) -> Any:
-    return tp.cast(gdb.lookup_type("struct sock").pointer())
+    return at(tp, "struct sock")
 
 
 def under_way(tp: Any) -> Any:
@@ -201,7 +221,7 @@ def flows(_: Any) -> None:
 
 
 def seen(skb: Any) -> Any:
-    control = skb["cb"].address.cast(gdb.lookup_type("struct tcp_skb_cb").pointer())
+    control = at(skb["cb"].address, "struct tcp_skb_cb")
     return control, int(control["seq"]), int(control["end_seq"])
 
 
@@ -211,14 +231,10 @@ def in_tree(node: Any) -> Any:
     while node or stack:
         while node:
             stack.append(node)
-            node = int(at_node(node)["rb_left"])
+            node = int(at(node, "struct rb_node")["rb_left"])
         node = stack.pop()
         yield node
-        node = int(at_node(node)["rb_right"])
-
-
-def at_node(address: Any) -> Any:
-    return gdb.Value(address).cast(gdb.lookup_type("struct rb_node").pointer())
+        node = int(at(node, "struct rb_node")["rb_right"])
 
 
 def skbs(flow: Any) -> None:
@@ -245,17 +261,16 @@ def skbs(flow: Any) -> None:
     for node in in_tree(int(sock(tp)["tcp_rtx_queue"]["rb_node"])):
         row("sent", skb_of(node))
     head = sock(tp)["sk_write_queue"]
-    pointer = gdb.lookup_type("struct sk_buff").pointer()
-    skb, end = head["next"], int(head.address)
+    skb, end = at(head["next"], "struct sk_buff"), int(head.address)
     while int(skb) != end and len(rows) < _MOST:
-        row("to send", skb.cast(pointer))
-        skb = skb.cast(pointer)["next"]
+        row("to send", skb)
+        skb = at(skb["next"], "struct sk_buff")
     shown(rows, "nothing is under way, and nothing waits")
 
 
 def skb_of(node: Any) -> Any:
     """The packet whose `rbnode` this is: the first of its fields, in a union."""
-    return gdb.Value(node).cast(gdb.lookup_type("struct sk_buff").pointer())
+    return at(node, "struct sk_buff")
 
 
 def timers(_: Any) -> None:

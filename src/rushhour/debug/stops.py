@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import gdb  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
 if TYPE_CHECKING:
-    from rushhour.debug.commands import is_of
+    from rushhour.debug.commands import at, is_of
 
 SOCKETS = ("struct sock *", "const struct sock *", "struct tcp_sock *", "const struct tcp_sock *")
 # Of calls that are only counted: as many may be left alone.
@@ -33,12 +33,11 @@ class Calls(gdb.Breakpoint):  # type: ignore[misc]
             block = frame.block()
         except RuntimeError:
             return True
-        pointer = gdb.lookup_type("struct sock").pointer()
         for symbol in block:
             if symbol.is_argument:
                 kind = str(symbol.type.strip_typedefs().unqualified())
                 if kind in SOCKETS:
-                    return is_of(symbol.value(frame).cast(pointer), self.flow)
+                    return is_of(at(symbol.value(frame), "struct sock"), self.flow)
         return True
 
 
