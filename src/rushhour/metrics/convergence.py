@@ -31,8 +31,8 @@ def first_fair(shares: NDArray[np.float64], windows: int = WINDOWS, within: floa
     """
     mean = shares.mean(axis=1, keepdims=True)
     fair = ((np.abs(shares - mean) <= within * mean) & (mean > 0)).all(axis=1)
-    runs = np.convolve(fair, np.ones(windows), "valid") if len(fair) >= windows else np.zeros(0)
-    found = np.flatnonzero(runs > windows - 0.5)
+    many = np.concatenate([[0], np.cumsum(fair)])
+    found = np.flatnonzero(many[windows:] - many[:-windows] == windows)
     return int(found[0]) if len(found) else None
 
 

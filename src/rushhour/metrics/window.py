@@ -42,7 +42,7 @@ def _described(t_s: NDArray[np.float64], values: NDArray[np.float64]) -> dict[st
     known = {"min": float(values.min()), "max": float(values.max())}
     # A window holds until the next reading.
     held = np.diff(t_s)
-    mean = float(np.dot(held, values[:-1]) / held.sum()) if held.sum() > 0 else float(values[-1])
+    mean = float((held * values[:-1]).sum() / held.sum()) if held.sum() > 0 else float(values[-1])
     return known | {"mean": mean}
 
 
