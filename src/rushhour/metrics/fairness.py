@@ -16,19 +16,23 @@ if TYPE_CHECKING:
 
 
 def _jain(record: Record) -> Iterator[Found]:
-    for scope, flows in by_kind(record).items():
-        rates = _rates(record, flows)
+    for scope, rates in record.once(_every_rate).items():
         yield Found(scope, None, rates) if isinstance(rates, str) else Found(scope, jain_index(rates))
 
 
 def _shares(record: Record) -> Iterator[Found]:
-    for flows in by_kind(record).values():
-        rates = _rates(record, flows)
+    for scope, flows in by_kind(record).items():
+        rates = record.once(_every_rate)[scope]
+        total = 0.0 if isinstance(rates, str) else sum(rates)
         for place, flow in enumerate(flows):
             if isinstance(rates, str):
                 yield Found(of_flow(flow), None, rates)
             else:
-                yield Found(of_flow(flow), rates[place] / sum(rates))
+                yield Found(of_flow(flow), rates[place] / total)
+
+
+def _every_rate(record: Record) -> dict[str, list[float] | str]:
+    return {scope: _rates(record, flows) for scope, flows in by_kind(record).items()}
 
 
 def _rates(record: Record, flows: list[Flow]) -> list[float] | str:

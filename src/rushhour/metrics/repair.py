@@ -8,7 +8,7 @@ import numpy as np
 
 from rushhour.metrics.growth import changes, sampled, state_at
 from rushhour.metrics.tcp import last
-from rushhour.metrics.value import Found, Metric, of_flow, ratio
+from rushhour.metrics.value import Found, Metric, median, of_flow, ratio
 from rushhour.series.handshake import SYN_SENT
 from rushhour.series.readings import CA_RECOVERY
 from rushhour.traffic import kinds
@@ -119,7 +119,7 @@ METRICS = [
         "none",
         ("flow",),
         "The median time between two ACKs that reached the sender.",
-        _ack_gap(lambda gaps: float(np.median(gaps))),
+        _ack_gap(median),
     ),
     Metric(
         "ack_gap_max_ms",

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from rushhour.metrics.value import Found, Metric, of_flow
+from rushhour.metrics.value import Found, Metric, median, of_flow
 from rushhour.metrics.windows import steady_window, within
 from rushhour.models.bdp import goodput_bps, window_limited_bps
 from rushhour.record import courses
@@ -19,14 +17,22 @@ if TYPE_CHECKING:
     from rushhour.record.record import Record
 
 
+def _windows(record: Record) -> dict[int, float | None]:
+    return {flow.id: _window(record, flow) for flow in record.flows(*kinds.TCP_STREAMS)}
+
+
 def _window(record: Record, flow: Flow) -> float | None:
     series = record.series("snd_wnd", flow=flow.id)
     values = series.values[within(series.t_s, steady_window(record, flow))]
-    return float(np.median(values)) if len(values) else None
+    return median(values) if len(values) else None
+
+
+def _limits(record: Record) -> dict[int, float | None]:
+    return {flow.id: _limit(record, flow) for flow in record.flows(*kinds.TCP_STREAMS)}
 
 
 def _limit(record: Record, flow: Flow) -> float | None:
-    window = _window(record, flow)
+    window = record.once(_windows)[flow.id]
     idle_ns = courses.mean_base_rtt_ns(flow, record.context.ends)
     if window is None or not idle_ns:
         return None
@@ -39,19 +45,19 @@ def _limit(record: Record, flow: Flow) -> float | None:
 
 def _rwnd(record: Record) -> Iterator[Found]:
     for flow in record.flows(*kinds.TCP_STREAMS):
-        window = _window(record, flow)
+        window = record.once(_windows)[flow.id]
         yield Found(of_flow(flow), window, None if window is not None else "no ACK reached the sender")
 
 
 def _rwnd_limit(record: Record) -> Iterator[Found]:
     for flow in record.flows(*kinds.TCP_STREAMS):
-        limit = _limit(record, flow)
+        limit = record.once(_limits)[flow.id]
         yield Found(of_flow(flow), limit, None if limit is not None else "no window or no base RTT")
 
 
 def _rwnd_efficiency(record: Record) -> Iterator[Found]:
     for flow in record.flows(*kinds.TCP_STREAMS):
-        limit, span = _limit(record, flow), flow.active_ns
+        limit, span = record.once(_limits)[flow.id], flow.active_ns
         if not limit or span is None or flow.outcome.bytes_received is None:
             yield Found(of_flow(flow), None, "no window, or the flow did not run")
             continue

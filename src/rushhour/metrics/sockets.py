@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.metrics.value import NO_READING, Found, Metric, of_flow, ratio
+from rushhour.metrics.value import NO_READING, Found, Metric, median, of_flow, ratio
 from rushhour.record import brought
 from rushhour.record.decode import bbr_bandwidth_bps, cc_info, dctcp_alpha, skmem
 from rushhour.series.readings import NO_PACING, is_one_of
@@ -170,10 +170,6 @@ def _told(
     return function
 
 
-def _median(values: NDArray[np.float64]) -> float:
-    return float(np.median(values))
-
-
 def _greatest(values: NDArray[np.float64]) -> float:
     return float(values.max())
 
@@ -209,7 +205,7 @@ _RATIO = "of pacing rate / (window · segment size / smoothed RTT) at the sample
 
 METRICS = [
     _metric("rto_min_us", "µs", f"The least {_RTO}.", _of("rto", _least)),
-    _metric("rto_p50_us", "µs", f"The median {_RTO}.", _of("rto", _median)),
+    _metric("rto_p50_us", "µs", f"The median {_RTO}.", _of("rto", median)),
     _metric("rto_max_us", "µs", f"The greatest {_RTO}, back-off included.", _of("rto", _greatest)),
     _metric(
         "rttvar_mean_us", "µs", "The mean of tcpi_rttvar over the samples (RFC 6298).", _of("rttvar", _mean)
@@ -289,13 +285,13 @@ METRICS = [
         _memory("rcvbuf", 1),
     ),
     _metric("pacing_ratio_min", "1", f"The least {_RATIO}.", _pacing(_least)),
-    _metric("pacing_ratio_p50", "1", f"The median {_RATIO}.", _pacing(_median)),
+    _metric("pacing_ratio_p50", "1", f"The median {_RATIO}.", _pacing(median)),
     _metric("pacing_ratio_max", "1", f"The greatest {_RATIO}.", _pacing(_greatest)),
     _metric(
         "delivery_rate_p50_bps",
         "bit/s",
         "The median of the kernel's delivery-rate samples (tcpi_delivery_rate).",
-        _of("delivery_rate", lambda values: 8 * _median(values)),
+        _of("delivery_rate", lambda values: 8 * median(values)),
     ),
     _metric(
         "bbr_pacing_gain_max",
@@ -326,7 +322,7 @@ METRICS = [
         "bbr_bandwidth_p50_bps",
         "bit/s",
         "The median of BBR's estimate of the bottleneck's bandwidth.",
-        _told(b"bbr", bbr_bandwidth_bps, _median),
+        _told(b"bbr", bbr_bandwidth_bps, median),
     ),
     _metric(
         "bbr_min_rtt_max_us",

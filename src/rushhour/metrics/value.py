@@ -156,6 +156,12 @@ def describe(values: NDArray[np.float64]) -> dict[str, float]:
     return {"min": float(known[0]), "mean": float(known.mean()), **percentiles, "max": float(known[-1])}
 
 
+def median(values: NDArray[np.float64]) -> float:
+    """The median of values [n ≥ 1], none of them nan: `np.median`'s, in a tenth of its time for a few."""
+    ordered, middle = np.sort(values), len(values) // 2
+    return float(ordered[middle] if len(values) % 2 else (ordered[middle - 1] + ordered[middle]) / 2)
+
+
 def _interpolated(known: NDArray[np.float64], place: float) -> float:
     below = int(place)
     above = min(below + 1, len(known) - 1)

@@ -48,8 +48,9 @@ def moved_within(record: Record, flow: Flow, begin: int, done: int) -> tuple[int
     """
     t_ns, count = delivered(record, flow)
     first, last = int(np.searchsorted(t_ns, begin)), int(np.searchsorted(t_ns, done, side="right")) - 1
-    if last > first:
-        held = np.isin(t_ns[first : last + 1], *record.curve(_holes, flow))
+    (holes,) = record.curve(_holes, flow) if last > first else ((),)
+    if len(holes):
+        held = np.isin(t_ns[first : last + 1], holes)
         whole, most = np.flatnonzero(~held), (last - first) // 4
         if len(whole) and whole[0] <= most:
             first, last = first + int(whole[0]), max(first + int(whole[-1]), last - most)

@@ -6,6 +6,7 @@ flows that it carries, fq's `maxrate` each of them alone; what a policer drops i
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -109,21 +110,33 @@ def rest_bps(end: End) -> float:
 def full(record: Record, flow: Flow, edges: Numbers) -> Full:
     """Whether a bottleneck of its ways, or what bounds a flow there, was full between edges in s [n + 1]."""
     found = Full(np.zeros(len(edges) - 1, bool), np.zeros(len(edges) - 1, bool))
-    streams = [
-        one for one in record.context.flows.values() if one.kind in kinds.STREAMS and one.id != flow.id
-    ]
     rtt_s = (flow.base_rtt_ns or 0) * 1e-9
     ends = record.context.ends
-    mine = set(flow.bottleneck_ends)
-    lone = not any(mine & other.crossed for other in streams)
-    for end in (ends[number] for number in mine if number in ends and record.has("qdisc")):
+    lone = is_alone(record, flow)
+    for end in (ends[number] for number in {*flow.bottleneck_ends} if number in ends and record.has("qdisc")):
         rows = record.root_qdisc(end.end)
         sent = [_counts(rows, netem_rate(end.queue))] if len(rows) else []
         found = _either(found, _busy(sent, _rates(end), edges, rtt_s), alone=lone)
     for one in ceilings(record, flow):
-        shared = any(one.holds(other) and one.end.end in other.crossed for other in streams)
+        others = (other for other in _streams(record) if other.id != flow.id)
+        shared = any(one.holds(other) and one.end.end in other.crossed for other in others)
         found = _either(found, _busy(one.passed(record), one.course, edges, rtt_s), alone=not shared)
     return found
+
+
+def is_alone(record: Record, flow: Flow) -> bool:
+    """Whether no other stream crosses a bottleneck of this one."""
+    crossing = record.once(_crossing)
+    return all(crossing[number] == (number in flow.crossed) for number in flow.bottleneck_ends)
+
+
+def _crossing(record: Record) -> Counter[int]:
+    """How many streams cross each end."""
+    return Counter(number for one in _streams(record) for number in one.crossed)
+
+
+def _streams(record: Record) -> Iterator[Flow]:
+    return (one for one in record.context.flows.values() if one.kind in kinds.STREAMS)
 
 
 def _counts(rows: Rows, by: NetemRate | None = None) -> tuple[Numbers, Numbers]:

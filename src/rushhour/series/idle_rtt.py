@@ -131,7 +131,10 @@ def of_packets(context: Context, flow: Flow, sent_s: Numbers, rtt_s: Numbers) ->
     """
     if flow.base_rtt_ns is None:
         return None
-    common = {number for other in context.flows.values() if other.id != flow.id for number in other.path}
+    every = context.flows.values()
+    common = {
+        number for number in flow.path if any(number in other.path for other in every if other.id != flow.id)
+    }
     trip = _Trip([*_crossed(flow, context.ends)], flow.bottleneck_end, common, sent_s, rtt_s)
     mean = flow.base_rtt_ns * 1e-9 - sum(_idle_s(end, size) for end, size in trip.crossed)
     blur_s = _INSTANT_S + 1e-9 * sum(end.jitter_ns for end, _ in trip.crossed)

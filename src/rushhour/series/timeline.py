@@ -16,7 +16,7 @@ import numpy as np
 
 from rushhour.record import decode
 from rushhour.series.acks import heard_ns
-from rushhour.series.fullness import Full, full
+from rushhour.series.fullness import Full, full, is_alone
 from rushhour.series.handshake import syn_retransmits
 from rushhour.series.waits import waiting_s
 from rushhour.traffic import kinds
@@ -73,7 +73,8 @@ class Timeline:
     def shares(self) -> dict[str, float]:
         """Part of the whole time of each limit, the greatest first; those that never held are left out."""
         total = float(np.diff(self.edges_s).sum())
-        parts = {name: float(held.sum()) / total for name, held in self.held_s.items()}
+        held = np.sum([*self.held_s.values()], axis=1).tolist()
+        parts = {name: whole / total for name, whole in zip(self.held_s, held, strict=True)}
         return dict(sorted(((k, v) for k, v in parts.items() if v > 0), key=lambda pair: -pair[1]))
 
 
@@ -87,7 +88,7 @@ def timeline(record: Record, flow: Flow, seen_full: FullPath | None = None) -> T
     span = flow.active_ns
     begin = flow.start_ns if flow.outcome.connected_ns is None else flow.outcome.connected_ns
     done = record.context.duration_ns if span is None else span[1]
-    inside = (t_ns > begin) & (t_ns <= done)
+    inside = slice(*np.searchsorted(t_ns, [begin, done], side="right").tolist())
     t_ns, info = t_ns[inside], info[inside]
     if not len(info) or "busy_time" not in (info.dtype.names or ()):
         return None
@@ -100,9 +101,16 @@ def _with_handshake(flow: Flow, found: Timeline) -> Timeline:
     waited = float(found.edges_s[0]) - flow.start_ns * 1e-9
     if waited <= 0:
         return found
-    held = {name: np.concatenate([[0.0], parts]) for name, parts in found.held_s.items()}
+    held = _nothing(len(found.edges_s))
+    for name, parts in found.held_s.items():
+        held[name][1:] = parts
     held["handshake"][0] = waited
     return Timeline(np.concatenate([[found.edges_s[0] - waited], found.edges_s]), held)
+
+
+def _nothing(intervals: int) -> dict[str, Numbers]:
+    """No limit held in any interval: rows of one array."""
+    return dict(zip(LIMITS, np.zeros((len(LIMITS), intervals)), strict=True))
 
 
 def timelines(record: Record) -> dict[int, Timeline]:
@@ -120,6 +128,7 @@ class _Parts:
         self.record, self.flow, self.edges, self.info = record, flow, edges, info
         self.seen_full = seen_full
         self.length = np.diff(edges)
+        self.fields: dict[str, Numbers] = {}
         self.syns = syn_retransmits(record, flow)
 
     def timeline(self) -> Timeline:
@@ -130,7 +139,7 @@ class _Parts:
         full, alone = self._full()
         rwnd, sndbuf = rwnd * ~alone, sndbuf * ~alone  # more window would only make the queue longer
         window = busy - rwnd - sndbuf
-        held = {name: np.zeros(len(self.length)) for name in LIMITS}
+        held = _nothing(len(self.length))
         held["application"] = self.length - busy
         held["sndbuf"] = sndbuf
         unread = self._unread()
@@ -170,11 +179,19 @@ class _Parts:
         ]
 
     def _field(self, name: str) -> Numbers:
-        known = name in (self.info.dtype.names or ())
-        return self.info[name].astype(np.float64) if known else np.zeros(len(self.info))
+        if name not in self.fields:
+            known = name in (self.info.dtype.names or ())
+            self.fields[name] = self.info[name].astype(np.float64) if known else np.zeros(len(self.info))
+        return self.fields[name]
+
+    def _grown(self, name: str) -> Numbers:
+        """By how much a counter grew in each interval."""
+        grown = self._field(name).copy()
+        grown[1:] -= self._field(name)[:-1]
+        return grown
 
     def _chrono(self, name: str) -> Numbers:
-        return np.maximum(0.0, np.diff(self._field(name), prepend=0.0)) * 1e-6
+        return np.maximum(0.0, self._grown(name)) * 1e-6
 
     def _since(self, counter: str) -> NDArray[np.bool_]:
         return self._field(counter) > 0
@@ -192,7 +209,7 @@ class _Parts:
 
     def _paced(self) -> NDArray[np.bool_]:
         most = self._field("max_pacing_rate")
-        sent = np.diff(self._field("bytes_sent"), prepend=0.0) / self.length
+        sent = self._grown("bytes_sent") / self.length
         return (most > 0) & (most < _UNPACED) & (sent >= PACED * most)
 
     def _drained(self) -> NDArray[np.bool_]:
@@ -287,7 +304,4 @@ class _Parts:
         if self.seen_full is None:
             return full(self.record, self.flow, self.edges)
         seen = self.seen_full(self.edges)
-        mine = set(self.flow.bottleneck_ends)
-        others = (one for one in self.record.context.flows.values() if one.id != self.flow.id)
-        lone = not any(one.kind in kinds.STREAMS and mine & one.crossed for one in others)
-        return Full(seen, seen & lone)
+        return Full(seen, seen & is_alone(self.record, self.flow))
