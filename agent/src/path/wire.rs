@@ -51,7 +51,8 @@ const FACTOR: i16 = 24;
 const SHIFT: i16 = 32;
 const AHEAD: i16 = 40;
 const HOLD: i16 = 48;
-const SETTINGS_SIZE: usize = 56;
+const CHANCE: i16 = 56;
+const SETTINGS_SIZE: usize = 64;
 
 fn mix(mut z: u64) -> u64 {
     z = (z ^ z >> 30).wrapping_mul(FACTOR_1);
@@ -138,6 +139,7 @@ fn settings(wire: &Wire, start_ns: i64) -> [u8; SETTINGS_SIZE] {
         (SHIFT, pace.shift),
         (AHEAD, pace.ahead_ns),
         (HOLD, pace.hold_ns),
+        (CHANCE, u64::from(threshold(wire.loss) > 0 || wire.jitter_ns > 0)),
     ] {
         bytes[offset as usize..][..8].copy_from_slice(&value.to_ne_bytes());
     }

@@ -2,7 +2,8 @@
 
 use super::counting;
 use super::{
-    mix, Element, AHEAD, DELAY, FACTOR, FACTOR_1, FACTOR_2, GAMMA, HOLD, JITTERS, SENT, SHIFT, THRESHOLD,
+    mix, Element, AHEAD, CHANCE, DELAY, FACTOR, FACTOR_1, FACTOR_2, GAMMA, HOLD, JITTERS, SENT, SHIFT,
+    THRESHOLD,
 };
 use crate::kernel::bpf::{Alu, Helper, Program, Size, When, FRAME, R0, R1, R2, R3, R4, R6, R7, R8, R9};
 use crate::kernel::sys::bpf::Map;
@@ -16,10 +17,11 @@ const TC_ACT_STOLEN: i32 = 4;
 /// Bit of the first byte of a hardware address that means "to many".
 const MULTICAST_BIT: i32 = 1;
 
-/// [`Pace::send`] and [`fate`] as a program: R6 the packet, R7 the state, R8 its number and then its dice, R9 its stamp.
+/// [`Pace::send`] and [`fate`] as a program: R6 the packet, R7 the state, R8 its number and then its dice, R9 its stamp,
+/// R3 the settings. Where nothing is left to chance no dice are thrown: they are half of the program.
 pub fn program(wire: &Wire, element: &Element) -> Option<Vec<u64>> {
     let mut code = Program::new();
-    let (pass, lost) = (code.label(), code.label());
+    let (pass, lost, certain) = (code.label(), code.label(), code.label());
     code.alu_reg(Alu::Mov, R6, R1);
     code.load_packet_byte(0).alu(Alu::And, R0, MULTICAST_BIT).jump_if(When::NotEqual, R0, 0, pass);
     code.load_value(R7, &element.state);
@@ -34,10 +36,12 @@ pub fn program(wire: &Wire, element: &Element) -> Option<Vec<u64>> {
         look_up(&mut code, drops, -16);
         code.jump_if(When::NotEqual, R0, 0, lost);
     }
+    code.load_value(R3, settings).load(Size::Double, R1, R3, CHANCE).jump_if(When::Equal, R1, 0, certain);
     throw_dice(&mut code, wire.seed);
-    code.load_value(R3, settings).load(Size::Double, R2, R3, THRESHOLD);
+    code.load(Size::Double, R2, R3, THRESHOLD);
     code.alu_reg(Alu::Mov, R1, R8).alu(Alu::Rsh, R1, 32).jump_if_reg(When::Below, R1, R2, lost);
-    stamp(&mut code, settings);
+    add_jitter(&mut code);
+    code.place(certain).load(Size::Double, R1, R3, DELAY).alu_reg(Alu::Add, R9, R1);
     if !wire.reorder {
         element.counting.keep_order(&mut code);
     }
@@ -80,10 +84,8 @@ fn send(code: &mut Program, settings: &Map) {
     code.alu_reg(Alu::Add, R9, R1).store(Size::Double, R7, SENT, R9);
 }
 
-/// `R9` + delay + jitter.
-fn stamp(code: &mut Program, settings: &Map) {
-    code.alu(Alu::Lsh, R8, 32).alu(Alu::Rsh, R8, 32);
-    code.load_value(R3, settings).load(Size::Double, R1, R3, JITTERS);
+/// `R9` + the jitter that the lower half of `R8` gives.
+fn add_jitter(code: &mut Program) {
+    code.alu(Alu::Lsh, R8, 32).alu(Alu::Rsh, R8, 32).load(Size::Double, R1, R3, JITTERS);
     code.alu_reg(Alu::Mul, R8, R1).alu(Alu::Rsh, R8, 32).alu_reg(Alu::Add, R9, R8);
-    code.load(Size::Double, R1, R3, DELAY).alu_reg(Alu::Add, R9, R1);
 }
