@@ -13,8 +13,7 @@ PATHS = (
         "ACKs wait in a queue on their way back",
         "RFC 3449, section 2",
         says=(
-            "Its ACKs waited {wait} in the queue at {where}, on an idle round trip of {idle}; its data "
-            "{data}."
+            "Its ACKs waited {wait} in the queue {where}, on an idle round trip of {idle}; its data {data}."
         ),
         word="ack_queue",
         known_by=(

@@ -10,7 +10,7 @@ from rushhour.metrics.tcp import last
 from rushhour.record import decode
 
 if TYPE_CHECKING:
-    from rushhour.record.context import End, Flow
+    from rushhour.record.context import End, Flow, LinkClass
     from rushhour.record.decode import Rows
     from rushhour.record.record import Record
 
@@ -76,7 +76,7 @@ def _after(rows: Rows, t_ns: int) -> Rows:
     return later
 
 
-def buffer(end: End, flow: Flow) -> float | None:
+def buffer(end: End | LinkClass, flow: Flow) -> float | None:
     """The limit of a queue in bytes."""
     if end.buffer_bytes is not None:
         return float(end.buffer_bytes)

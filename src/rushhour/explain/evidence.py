@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE, REFUSED
 from rushhour.causes.thresholds import LASTING, WAITED, WAITED_S
-from rushhour.explain import counted, holes, netem, origins, policers, tuned
+from rushhour.explain import counted, holes, netem, origins, policers, queues, tuned
 from rushhour.explain.first_windows import FirstWindows, first_windows
 from rushhour.explain.lost import drops, lost, taken, worst
 from rushhour.explain.outages import Outages, outages, with_recovery
@@ -297,19 +297,15 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         ack_loss=1 - (1 - lost(record, flow.reverse_ways, sent, spans)) * (1 - ack_filtered),
         worst_loss=worst(record, flow.ways, sent, passing=dead is not None),
         worst_ack_loss=worst(record, flow.reverse_ways, sent, passing=dead is not None),
-        queue_drops=drops(record, [end for end in way if _is_queue(end)], spans),
+        queue_drops=queues.dropped(record, flow, filter(_is_queue, way), spans),
         policed=drops(record, policing),
         policed_too=policers.others(record, flow, policing),
         bucket=policers.bucket(policing, flow.frame_bytes or 0),
         burst_key="" if any(map(policers.counts_packets, policing)) else keys.of_burst(record, policing),
         policer_bps=policers.rate_bps(policing, flow.frame_bytes or 0),
         policed_packets=policers.per_second(policing),
-        buffer=None if limit is None else counted.buffer(limit, flow),
-        bottleneck="" if limit is None else limit.label,
-        queue="" if limit is None else limit.queue or "",
+        **queues.at(record, flow, limit),
         at_sender=limit is not None and limit.node == planned.from_,
-        buffer_key=keys.of_link(record, limit, "buffer"),
-        queue_key=keys.of_link(record, limit, "queue"),
         others=others,
         beside=beside(record, flow, [other.name for other in others], within),
         shared_bps=within.bps,

@@ -71,7 +71,7 @@ def _ack_queue(e: RecordedFlow) -> Shown | None:
     there, data, idle = e.acks_wait, e.data_wait, e.base_rtt_s or 0
     if there is None or (data is not None and data.median_s > there.median_s):
         return None
-    words = {"wait": time(there.median_s), "where": there.label, "idle": time(idle)}
+    words = {"wait": time(there.median_s), "where": f"at {there.label}", "idle": time(idle)}
     words |= {"data": _waited(data)}
     has_all = e.goodput_bps >= ALONE * (e.fair_bps or 0)
     fills = there.median_s > idle and not (has_all and not plain(there.queue))

@@ -25,9 +25,11 @@ from rushhour.plan.graph import Queue
 from rushhour.plan.queues import (
     Limit,
     discipline_lines,
+    known_limit,
     later_lines,
     microsecond,
     resolve_buffer,
+    stated_limit,
     tbf,
 )
 from rushhour.quantities.units import Rate
@@ -72,6 +74,7 @@ class PlannedClass:
     then: Later | None = None
     then_line: str = ""
     later_ceil_bps: int | None = None  # what its ceiling becomes; None: curves say it
+    known: Limit | None = None  # the limit of its queue as records tell it; None: it has no queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +108,13 @@ def tree(queue: Queue, rtt_ns: int, frame: int) -> Tree:
             prio=2 + gone.index(entry.name) if entry.name in gone else 1,
             then_line=f"class {place} {_class_words(queue, entry.later, frame)}" if entry.then else "",
         )
+        leaf = Queue(own.ceil_bps or queue.rate_bps, entry.buffer or queue.buffer, own.words, "htb")
+        if own.leaf:
+            own = replace(own, known=known_limit(leaf, stated_limit(leaf, own.limit, frame)))
         planned.append(own)
         if queue.scheduler not in BANDED:
             classes.append(f"class {place} {_class_words(queue, entry, frame)}")
         if own.leaf:
-            leaf = Queue(own.ceil_bps or queue.rate_bps, entry.buffer or queue.buffer, own.words, "htb")
             if later_lines(leaf):
                 raise PlanError(
                     f'class {entry.name}: queue = "{own.words}": the queue of a class stays what it is',

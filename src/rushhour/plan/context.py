@@ -21,6 +21,7 @@ from rushhour.traffic import kinds
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rushhour.plan.classes import PlannedClass
     from rushhour.plan.layout import Layout
     from rushhour.plan.routes import Step
     from rushhour.plan.schedule import Scheduled
@@ -357,6 +358,17 @@ def _changing(course: Course) -> dict[str, object]:
     return {"over_time": {"ceil_bps": [list(step) for step in course]}} if course else {}
 
 
+def _held(entry: PlannedClass) -> dict[str, object]:
+    """The queue of a class that has one."""
+    if entry.known is None:
+        return {}
+    return {
+        "queue": entry.words,
+        "buffer_bytes": entry.known.bytes,
+        "buffer_packets": entry.known.packets,
+    }
+
+
 def _end(layout: Layout, stage: Stage) -> dict[str, object]:
     """What a stage does, as the context has it; `over_time` and `classes` only where there are some."""
     limit = stage.known or stage.limit
@@ -377,6 +389,7 @@ def _end(layout: Layout, stage: Stage) -> dict[str, object]:
             "ceil_bps": entry.ceil_bps,
             "flows": list(entry.flows),
         }
+        | _held(entry)
         | _changing(ceilings_of(entry, stage.rate_bps))
         for entry in stage.classes
     ]

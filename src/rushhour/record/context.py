@@ -159,7 +159,7 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class LinkClass:
-    """One class of a link end: tc's number of it, its rates, the scenario's flows that it carries."""
+    """One class of a link end: tc's number, its rates, the scenario's flows that it carries, its queue."""
 
     name: str
     classid: int
@@ -169,6 +169,9 @@ class LinkClass:
     ceil_bps: int | None
     flows: tuple[str, ...]
     ceilings: Course = ()  # `ceil_bps` from when on, where that changes; 0 once the class is gone
+    queue: str | None = None  # None: it has none, or an older version wrote the record
+    buffer_bytes: int | None = None
+    buffer_packets: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,16 +370,12 @@ def _class(entry: ContextClass, where: str) -> LinkClass:
     classid = re.fullmatch(r"([0-9a-f]{1,4}):([0-9a-f]{1,4})", entry.classid)
     if classid is None:
         raise _fault("context.ends.classes.classid", entry.classid, "a number of tc such as 1:10", where)
+    number = int(classid[1], 16) << 16 | int(classid[2], 16)
+    ceilings = _changing(entry.over_time, "ceil_bps", "context.ends.classes", where)
     return LinkClass(
-        name=entry.name,
-        classid=int(classid[1], 16) << 16 | int(classid[2], 16),
-        parent=entry.parent,
-        leaf=bool(entry.leaf),
-        rate_bps=entry.rate_bps,
-        ceil_bps=entry.ceil_bps,
-        flows=entry.flows,
-        ceilings=_changing(entry.over_time, "ceil_bps", "context.ends.classes", where),
-    )
+        entry.name, number, entry.parent, bool(entry.leaf), entry.rate_bps, entry.ceil_bps, entry.flows,
+        ceilings, entry.queue, entry.buffer_bytes, entry.buffer_packets,
+    )  # fmt: skip
 
 
 def _changing(over_time: Mapping[str, object], name: str, key: str, where: str) -> Course:

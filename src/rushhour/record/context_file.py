@@ -18,6 +18,9 @@ class ContextClass(Document):
     rate_bps: Exact | None = None
     ceil_bps: Exact | None = None
     flows: tuple[str, ...] = ()
+    queue: str | None = None
+    buffer_bytes: Exact | None = None
+    buffer_packets: Exact | None = None
     over_time: Mapping[str, object] = EMPTY
 
 

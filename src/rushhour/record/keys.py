@@ -17,6 +17,25 @@ def of_link(record: Record, end: End | None, name: str) -> str:
     return "" if end is None or end.role != "queue" else _of_end(resolved, end, name)
 
 
+def of_class(record: Record, end: End, name: str, key: str) -> str:
+    """The key of a class's `queue` or `buffer` here: its own where it has one, else the link's."""
+    whole = of_link(record, end, key)
+    resolved = record.manifest.scenario.resolved
+    *way, _ = whole.split(".")
+    places: list[tuple[Sequence[str], Mapping[str, Any]]] = [(way, resolved.get("topology") or {})]
+    if way[:1] == ["link"]:
+        link = next(one for one in resolved["link"] if _is_named(one, way[1]))
+        places = [(way, link.get(way[2]) or {}), (way[:2], link)]
+    for path, table in places if way else ():
+        if any(one.get("name") == name and one.get(key) for one in table.get("class") or ()):
+            return ".".join((*path, "class", name, key))
+    return whole
+
+
+def _is_named(link: Mapping[str, Any], name: str) -> bool:
+    return name == (link.get("name") or "-".join(link.get("between", ())))
+
+
 def of_burst(record: Record, policers: Sequence[End]) -> str:
     """The key of the burst of the one policer on a way; empty: there are several, or it is not plain."""
     if len(policers) != 1:

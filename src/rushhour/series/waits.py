@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.record import courses
-from rushhour.record.keys import of_link
+from rushhour.record.keys import of_class, of_link
+from rushhour.series.class_queue import class_of, drained_bps, in_use, place, waits_s
 from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rushhour.record.context import End, Flow
+    from rushhour.record.context import End, Flow, LinkClass
     from rushhour.record.record import Record
 
     Numbers = NDArray[np.float64]
@@ -33,14 +34,16 @@ class Wait:
     """How long packets waited in one queue while a flow was active.
 
     Attributes:
-        label: The link end that holds the queue.
+        label: The link end that holds the queue, and which class of it.
         acks: Whether the flow's ACKs wait there; otherwise its data do.
         median_s: Median wait in s, at most the flow's median RTT (over time) above that of the idle path.
         part: Share of the readings in which anything waited.
         rate_bps: The rate at which the queue empties; `least_bps` the least that a pattern makes of it.
-        flows: Groups of TCP and UDP flows whose data cross it; `streams` is how many flows these are.
+        flows: Groups of TCP and UDP flows whose data wait in it; `streams` is how many flows these are.
         buffer: Bytes that the queue holds, where that is given in bytes; `buffer_key` its key.
         queue: Its discipline, in tc's words; `queue_key` is the scenario's key of it, empty where not plain.
+
+    Of an end with classes it is the queue of the flow's class.
     """
 
     label: str
@@ -122,16 +125,14 @@ def _ends(record: Record, flow: Flow, *, acks: bool) -> Iterable[End]:
 
 
 def _wait(record: Record, flow: Flow, end: End, span: tuple[int, int], *, acks: bool) -> Wait | None:
-    t_s, delay = _readings(record, end)
+    t_s, delay = _readings(record, flow, end)
     inside = delay[(t_s >= span[0] * 1e-9) & (t_s <= span[1] * 1e-9)]
     if not len(inside):
         return None
     part = float(np.mean(inside > 0))
-    every = record.context.flows.values()
-    there = [other.group for other in every if end.end in other.crossed and other.kind in _STREAMS]
     t_s, delay = _own(record, flow, end)
     own = delay[(t_s >= span[0] * 1e-9) & (t_s <= span[1] * 1e-9)]
-    return Wait(
+    wait = Wait(
         end.label,
         acks,
         float(np.median(own if len(own) else inside)),
@@ -139,16 +140,35 @@ def _wait(record: Record, flow: Flow, end: End, span: tuple[int, int], *, acks: 
         float(end.rate_bps or 0),
         end.queue or "",
         of_link(record, end, "queue"),
-        tuple(dict.fromkeys(there)),
-        len(there),
-        of_link(record, end, "buffer"),
-        None if end.buffer_bytes is None else float(end.buffer_bytes),
-        courses.extent(end, "rate_bps")[0] if "rate_bps" in end.over_time else None,
+        buffer_key=of_link(record, end, "buffer"),
+        buffer=None if end.buffer_bytes is None else float(end.buffer_bytes),
+        least_bps=courses.extent(end, "rate_bps")[0] if "rate_bps" in end.over_time else None,
+    )
+    entry = in_use(record, end, flow)
+    every = (one for one in record.context.flows.values() if end.end in one.crossed and one.kind in _STREAMS)
+    there = [one.group for one in every if entry is None or class_of(end, one) is entry]
+    wait = replace(wait, flows=tuple(dict.fromkeys(there)), streams=len(there))
+    return wait if entry is None else _in_class(record, end, entry, wait)
+
+
+def _in_class(record: Record, end: End, entry: LinkClass, wait: Wait) -> Wait:
+    """The same wait with what is the class's own."""
+    return replace(
+        wait,
+        label=place(end, entry),
+        rate_bps=drained_bps(record, end, entry) or wait.rate_bps,
+        queue=entry.queue or "",
+        queue_key=of_class(record, end, entry.name, "queue"),
+        buffer_key=of_class(record, end, entry.name, "buffer"),
+        buffer=None if entry.buffer_bytes is None else float(entry.buffer_bytes),
     )
 
 
-def _readings(record: Record, end: End) -> tuple[Numbers, Numbers]:
-    """Stamps and waits in s of an end's queue, without those that are not known."""
+def _readings(record: Record, flow: Flow, end: End) -> tuple[Numbers, Numbers]:
+    """Stamps and waits in s of the queue that a flow is in at an end, without those that are not known."""
+    entry = in_use(record, end, flow)
+    if entry is not None:
+        return waits_s(record, end, entry)
     series = record.series("queue_delay_us", end=end.end)
     known = ~np.isnan(series.values)
     return series.t_s[known], series.values[known] * 1e-6
@@ -169,7 +189,7 @@ def _own(record: Record, flow: Flow, end: End) -> tuple[Numbers, Numbers]:
 def _mean(record: Record, flow: Flow, end: End, edges: Numbers) -> Numbers:
     t_s, delay = _own(record, flow, end)
     if not len(t_s):
-        t_s, delay = _readings(record, end)
+        t_s, delay = _readings(record, flow, end)
     if not len(t_s):
         return np.zeros(len(edges) - 1)
     at = np.interp(edges, t_s, delay)
