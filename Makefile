@@ -4,6 +4,8 @@ PYTHON := .venv/bin/python
 RUSHHOUR := .venv/bin/rushhour
 # Tests that start a make: it is not told of the jobs of this one.
 APART := env -u MAKEFLAGS -u MFLAGS
+# In memory without pytest's own folders between: the paths of sockets have an end.
+PYTEST := exec $(PYTHON) -m pytest $${IN_MEMORY:+--basetemp=$$IN_MEMORY/t}
 CARGO := cd agent && ../scripts/cargo
 # What the build script makes modules of, and itself: cargo fmt does not find them.
 RUSTFMT := cd agent && RUN=rustfmt ../scripts/cargo --edition 2021 src/tc/kinds/*.rs src/traffic/*.rs build.rs
@@ -85,11 +87,11 @@ tests-compiled: setup-test
 
 # What measures this machine in real time, and would measure the others. One file bears the rest beside it.
 test-alone: kernels
-	$(APART) $(PYTHON) -m pytest -n 2 -m alone
+	$(APART) scripts/in-memory sh -c '$(PYTEST) -n 2 -m alone'
 
 # One worker a CPU and one more.
 test-together: kernels
-	$(APART) $(PYTHON) -m pytest -n auto -m 'not alone'
+	$(APART) scripts/in-memory sh -c '$(PYTEST) -n auto -m "not alone"'
 
 # Our own work, judged by our own tool: the quick suite with this agent against what the repository keeps. Where
 # another compiler made another kernel, one seed may leave cells undecided (3): that is no failure of ours.
