@@ -125,9 +125,9 @@ def full(record: Record, flow: Flow, edges: Numbers) -> Full:
 
 
 def is_alone(record: Record, flow: Flow) -> bool:
-    """Whether no other stream crosses a bottleneck of this one."""
-    crossing = record.once(_crossing)
-    return all(crossing[number] == (number in flow.crossed) for number in flow.bottleneck_ends)
+    """Whether no other stream crosses a bottleneck of this flow; a part's whole is another."""
+    crossing, own = record.once(_crossing), flow.crossed if flow.kind in kinds.STREAMS else ()
+    return all(crossing[number] == (number in own) for number in flow.bottleneck_ends)
 
 
 def _crossing(record: Record) -> Counter[int]:
