@@ -150,3 +150,40 @@ def test_a_queue_that_refuses_the_jobs_is_told(place: Path, monkeypatch: pytest.
     assert "the workers of slurm:1 cannot be started" in said
     assert "Requested node configuration is not available" in said
     assert not known(place)
+
+
+@pytest.mark.host
+def test_jobs_that_end_before_they_are_workers_are_told(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for what cannot come; what a job says last is told."""
+    monkeypatch.setenv("DASK_JOBQUEUE__SLURM__JOB_SCRIPT_PROLOGUE", '["echo no such module >&2", "exit 1"]')
+    with slurm.slurm(place / "slurm") as environment:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        with begin(place, "short.toml", on="slurm:2") as command:
+            _, said = command.communicate(timeout=120)
+    assert command.returncode == 2, said
+    assert "Traceback" not in said
+    assert "none was a worker: no such module" in said
+    assert not known(place)
+
+
+@pytest.mark.host
+def test_jobs_that_wait_are_waited_for_until_an_interrupt(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is said that they wait, and they are taken out of the queue."""
+    monkeypatch.setenv("DASK_JOBQUEUE__SLURM__JOB_EXTRA_DIRECTIVES", '["--hold"]')
+    with slurm.slurm(place / "slurm") as environment:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        with begin(place, "short.toml", on="slurm:2") as command:
+            assert command.stderr is not None
+            line = next(line for line in command.stderr if "waiting" in line)
+            assert line == "slurm:2 has no workers yet; waiting for one\n"
+            assert len(slurm.jobs(environment)) == 2
+            command.send_signal(signal.SIGINT)
+            _, said = command.communicate(timeout=120)
+        assert command.returncode == 130, said
+        assert "interrupted; what finished is kept" in said
+        assert until(lambda: not slurm.jobs(environment), 60)
+    assert not known(place)

@@ -16,7 +16,7 @@ from rushhour.extras import need
 from rushhour.files import places, rooms
 from rushhour.fleet import state
 from rushhour.fleet.tls import security
-from rushhour.lab import clock
+from rushhour.lab import clock, interrupts
 from rushhour.lab.host.inventory import load_inventory
 
 if TYPE_CHECKING:
@@ -87,11 +87,12 @@ def _end(name: str, tell: Tell) -> None:
 def _slurm(address: Address, tell: Tell) -> Iterator[dict[str, Any]]:
     need("fleet-slurm", f"--on {address.word}")
     need("fleet-up", f"--on {address.word}")
-    from rushhour.fleet import queue  # noqa: PLC0415 - an extra
+    with interrupts.kept():
+        from rushhour.fleet import queue  # noqa: PLC0415 - an extra
 
     with _certificates(tell) as home:
         both = security(state.certificates(home.name), "client", "scheduler", "worker")
-        with _by_dask(address, queue.submitted(address.count, both, home)) as words:
+        with _by_dask(address, queue.submitted(address.count, both, home, tell)) as words:
             yield words
 
 
