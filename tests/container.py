@@ -77,11 +77,23 @@ def open_to_all(paths: list[str]) -> None:
     for folder, inside in closed.items():
         held = {path: os.open(path, os.O_PATH) for path in inside}
         mount_tmpfs(str(folder), "mode=755")
-        for path, number in held.items():
-            path.mkdir(parents=True)
-            bound = _libc.mount(f"/proc/self/fd/{number}".encode(), str(path).encode(), None, 0x5000, None)
-            check(bound, f"show {path}")
-            os.close(number)
+        show(held)
+
+
+def show(held: dict[Path, int]) -> None:
+    """Folders that are open, at their places below a new mount."""
+    for path, number in held.items():
+        path.mkdir(parents=True)
+        bound = _libc.mount(f"/proc/self/fd/{number}".encode(), str(path).encode(), None, 0x5000, None)
+        check(bound, f"show {path}")
+        os.close(number)
+
+
+def mount_shm(options: str) -> None:
+    """A /dev/shm of the container's own; files of tests there (`scripts/in-memory`) stay in sight."""
+    held = {path: os.open(path, os.O_PATH) for path in Path("/dev/shm").glob("rh-tests-*")}
+    mount_tmpfs("/dev/shm", options, MS_NOSUID | MS_NODEV | MS_NOEXEC)
+    show(held)
 
 
 def take_files_away(words: set[str]) -> None:
@@ -89,8 +101,7 @@ def take_files_away(words: set[str]) -> None:
     check(_libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None), "make mounts private")
     if "user" in words:
         open_to_all([path for path in os.environ.pop("OPEN", "").split(":") if path])
-    shm = "size=4k,mode=555" if "no-shm" in words else "size=64m,mode=1777"
-    mount_tmpfs("/dev/shm", shm, MS_NOSUID | MS_NODEV | MS_NOEXEC)
+    mount_shm("size=4k,mode=555" if "no-shm" in words else "size=64m,mode=1777")
     mount_tmpfs("/sys/firmware", "size=0", MS_RDONLY)
     if "no-sys" in words:
         mount_tmpfs("/sys", "size=4k", MS_RDONLY)
