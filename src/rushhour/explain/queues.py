@@ -34,20 +34,15 @@ def at(record: Record, flow: Flow, limit: End | None) -> Queue:
     if limit is None:
         return Queue(bottleneck="", queue="", buffer=None, queue_key="", buffer_key="")
     entry = class_queue.in_use(record, limit, flow)
-    if entry is None or entry.queue is None:
-        return Queue(
-            bottleneck=limit.label,
-            queue=limit.queue or "",
-            buffer=counted.buffer(limit, flow),
-            queue_key=keys.of_link(record, limit, "queue"),
-            buffer_key=keys.of_link(record, limit, "buffer"),
-        )
+    if entry is not None and entry.queue is None:
+        entry = None  # an older version wrote the record, and told of the link's alone
+    held = limit if entry is None else entry
     return Queue(
         bottleneck=class_queue.place(limit, entry),
-        queue=entry.queue or "fifo",
-        buffer=counted.buffer(entry, flow),
-        queue_key=keys.of_class(record, limit, entry.name, "queue"),
-        buffer_key=keys.of_class(record, limit, entry.name, "buffer"),
+        queue=held.queue or "",
+        buffer=counted.buffer(held, flow),
+        queue_key=keys.of_queue(record, limit, entry, "queue"),
+        buffer_key=keys.of_queue(record, limit, entry, "buffer"),
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from rushhour.record.context import End
+    from rushhour.record.context import End, LinkClass
     from rushhour.record.record import Record
 
 
@@ -17,23 +17,25 @@ def of_link(record: Record, end: End | None, name: str) -> str:
     return "" if end is None or end.role != "queue" else _of_end(resolved, end, name)
 
 
-def of_class(record: Record, end: End, name: str, key: str) -> str:
-    """The key of a class's `queue` or `buffer` here: its own where it has one, else the link's."""
+def of_queue(record: Record, end: End, entry: LinkClass | None, key: str) -> str:
+    """The key of a `queue` or `buffer` here: a class's own where it has one, else the link's."""
     whole = of_link(record, end, key)
+    if entry is None or not whole:
+        return whole
     resolved = record.manifest.scenario.resolved
     *way, _ = whole.split(".")
     places: list[tuple[Sequence[str], Mapping[str, Any]]] = [(way, resolved.get("topology") or {})]
-    if way[:1] == ["link"]:
-        link = next(one for one in resolved["link"] if _is_named(one, way[1]))
-        places = [(way, link.get(way[2]) or {}), (way[:2], link)]
-    for path, table in places if way else ():
-        if any(one.get("name") == name and one.get(key) for one in table.get("class") or ()):
-            return ".".join((*path, "class", name, key))
+    if way[0] == "link":
+        link: Mapping[str, Any] = next((one for one in resolved["link"] if _name(one) == way[1]), {})
+        places = [(way, link.get(way[-1]) or {}), (way[:-1], link)]
+    for path, table in places:
+        if any(one.get("name") == entry.name and one.get(key) for one in table.get("class") or ()):
+            return ".".join((*path, "class", entry.name, key))
     return whole
 
 
-def _is_named(link: Mapping[str, Any], name: str) -> bool:
-    return name == (link.get("name") or "-".join(link.get("between", ())))
+def _name(link: Mapping[str, Any]) -> str:
+    return str(link.get("name") or "-".join(link.get("between", ())))
 
 
 def of_burst(record: Record, policers: Sequence[End]) -> str:
@@ -61,8 +63,8 @@ def _of_end(resolved: Mapping[str, Any], end: End, name: str) -> str:
     links = [link for link in resolved.get("link", []) if {*link.get("between", ())} == {here, there}]
     if len(links) != 1:
         return ""
-    a, b = links[0]["between"]
-    return f"link.{links[0].get('name') or f'{a}-{b}'}.{'forward' if here == a else 'reverse'}.{name}"
+    side = "forward" if here == links[0]["between"][0] else "reverse"
+    return f"link.{_name(links[0])}.{side}.{name}"
 
 
 def _of_preset(topology: Mapping[str, Any], here: str, there: str, name: str) -> str:

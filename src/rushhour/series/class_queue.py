@@ -34,9 +34,9 @@ def in_use(record: Record, end: End, flow: Flow) -> LinkClass | None:
     return class_of(end, flow) if end.classes and record.has("class") else None
 
 
-def place(end: End, entry: LinkClass) -> str:
-    """What the queue of a class is called, as an end by its label."""
-    return f"{end.label} (class {entry.name})"
+def place(end: End, entry: LinkClass | None) -> str:
+    """What a queue is called: by the end's label, and its class if it is of one."""
+    return end.label if entry is None else f"{end.label} (class {entry.name})"
 
 
 def drops(record: Record, end: End, entry: LinkClass) -> tuple[Numbers, Numbers]:

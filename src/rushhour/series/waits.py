@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.record import courses
-from rushhour.record.keys import of_class, of_link
+from rushhour.record.keys import of_queue
 from rushhour.series.class_queue import class_of, drained_bps, in_use, place, waits_s
 from rushhour.traffic import kinds
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rushhour.record.context import End, Flow, LinkClass
+    from rushhour.record.context import End, Flow
     from rushhour.record.record import Record
 
     Numbers = NDArray[np.float64]
@@ -132,35 +132,24 @@ def _wait(record: Record, flow: Flow, end: End, span: tuple[int, int], *, acks: 
     part = float(np.mean(inside > 0))
     t_s, delay = _own(record, flow, end)
     own = delay[(t_s >= span[0] * 1e-9) & (t_s <= span[1] * 1e-9)]
-    wait = Wait(
-        end.label,
+    entry = in_use(record, end, flow)
+    held = end if entry is None else entry
+    rate_bps = 0.0 if entry is None else drained_bps(record, end, entry)
+    every = (one for one in record.context.flows.values() if end.end in one.crossed and one.kind in _STREAMS)
+    there = [one.group for one in every if entry is None or class_of(end, one) is entry]
+    return Wait(
+        place(end, entry),
         acks,
         float(np.median(own if len(own) else inside)),
         part,
-        float(end.rate_bps or 0),
-        end.queue or "",
-        of_link(record, end, "queue"),
-        buffer_key=of_link(record, end, "buffer"),
-        buffer=None if end.buffer_bytes is None else float(end.buffer_bytes),
-        least_bps=courses.extent(end, "rate_bps")[0] if "rate_bps" in end.over_time else None,
-    )
-    entry = in_use(record, end, flow)
-    every = (one for one in record.context.flows.values() if end.end in one.crossed and one.kind in _STREAMS)
-    there = [one.group for one in every if entry is None or class_of(end, one) is entry]
-    wait = replace(wait, flows=tuple(dict.fromkeys(there)), streams=len(there))
-    return wait if entry is None else _in_class(record, end, entry, wait)
-
-
-def _in_class(record: Record, end: End, entry: LinkClass, wait: Wait) -> Wait:
-    """The same wait with what is the class's own."""
-    return replace(
-        wait,
-        label=place(end, entry),
-        rate_bps=drained_bps(record, end, entry) or wait.rate_bps,
-        queue=entry.queue or "",
-        queue_key=of_class(record, end, entry.name, "queue"),
-        buffer_key=of_class(record, end, entry.name, "buffer"),
-        buffer=None if entry.buffer_bytes is None else float(entry.buffer_bytes),
+        rate_bps or float(end.rate_bps or 0),
+        held.queue or "",
+        of_queue(record, end, entry, "queue"),
+        tuple(dict.fromkeys(there)),
+        len(there),
+        of_queue(record, end, entry, "buffer"),
+        None if held.buffer_bytes is None else float(held.buffer_bytes),
+        courses.extent(end, "rate_bps")[0] if "rate_bps" in end.over_time else None,
     )
 
 
