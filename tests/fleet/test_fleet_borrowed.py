@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -120,12 +121,29 @@ def test_on_two_hosts_by_real_ssh(tmp_path: Path) -> None:
         assert office.leftovers() == []
 
 
-@pytest.mark.host
-def test_in_the_queue_of_slurm(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jobs of a real Slurm: each is a worker, by TLS, and none is left in the queue."""
+@contextmanager
+def in_queue(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
+    """A Slurm that commands find; the environment that says so."""
     with slurm.slurm(place / "slurm") as environment:
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
+        yield environment
+
+
+def end_of_refused(place: Path, count: int) -> str:
+    """What a command says whose jobs are of no use; nothing of it is left."""
+    with begin(place, "short.toml", on=f"slurm:{count}") as command:
+        _, said = command.communicate(timeout=120)
+    assert command.returncode == 2, said
+    assert "Traceback" not in said
+    assert not known(place)
+    return said
+
+
+@pytest.mark.host
+def test_in_the_queue_of_slurm(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs of a real Slurm: each is a worker, by TLS, and none is left in the queue."""
+    with in_queue(place, monkeypatch) as environment:
         with begin(place, "short.toml", on="slurm:2") as command:
             assert until(lambda: slurm.jobs(environment) or command.poll() is not None, 120)
             _, said = command.communicate(timeout=300)
@@ -140,31 +158,19 @@ def test_in_the_queue_of_slurm(place: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_queue_that_refuses_the_jobs_is_told(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And not waited for, as one would that is full."""
     monkeypatch.setenv("DASK_JOBQUEUE__SLURM__MEMORY", "100TB")
-    with slurm.slurm(place / "slurm") as environment:
-        for name, value in environment.items():
-            monkeypatch.setenv(name, value)
-        with begin(place, "short.toml", on="slurm:1") as command:
-            _, said = command.communicate(timeout=120)
-    assert command.returncode == 2, said
-    assert "Traceback" not in said
+    with in_queue(place, monkeypatch):
+        said = end_of_refused(place, 1)
     assert "the workers of slurm:1 cannot be started" in said
     assert "Requested node configuration is not available" in said
-    assert not known(place)
 
 
 @pytest.mark.host
 def test_jobs_that_end_before_they_are_workers_are_told(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits for what cannot come; what a job says last is told."""
     monkeypatch.setenv("DASK_JOBQUEUE__SLURM__JOB_SCRIPT_PROLOGUE", '["echo no such module >&2", "exit 1"]')
-    with slurm.slurm(place / "slurm") as environment:
-        for name, value in environment.items():
-            monkeypatch.setenv(name, value)
-        with begin(place, "short.toml", on="slurm:2") as command:
-            _, said = command.communicate(timeout=120)
-    assert command.returncode == 2, said
-    assert "Traceback" not in said
+    with in_queue(place, monkeypatch):
+        said = end_of_refused(place, 2)
     assert "none was a worker: no such module" in said
-    assert not known(place)
 
 
 @pytest.mark.host
@@ -173,9 +179,7 @@ def test_jobs_that_wait_are_waited_for_until_an_interrupt(
 ) -> None:
     """It is said that they wait, and they are taken out of the queue."""
     monkeypatch.setenv("DASK_JOBQUEUE__SLURM__JOB_EXTRA_DIRECTIVES", '["--hold"]')
-    with slurm.slurm(place / "slurm") as environment:
-        for name, value in environment.items():
-            monkeypatch.setenv(name, value)
+    with in_queue(place, monkeypatch) as environment:
         with begin(place, "short.toml", on="slurm:2") as command:
             assert command.stderr is not None
             line = next(line for line in command.stderr if "waiting" in line)

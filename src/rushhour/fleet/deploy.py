@@ -92,7 +92,7 @@ def _slurm(address: Address, tell: Tell) -> Iterator[dict[str, Any]]:
 
     with _certificates(tell) as home:
         both = security(state.certificates(home.name), "client", "scheduler", "worker")
-        with _by_dask(address, queue.submitted(address.count, both, home, tell)) as words:
+        with _by_dask(address, queue.submitted(address, both, home, tell)) as words:
             yield words
 
 

@@ -16,6 +16,7 @@ from distributed.core import Status
 
 from rushhour.errors import FleetError
 from rushhour.fleet.member import QuietScheduler
+from rushhour.fleet.roll import awaited
 from rushhour.lab import clock
 from rushhour.plain import harmless
 
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
 
     from distributed.security import Security
 
+    from rushhour.fleet.address import Address
+
 _LOOK_S = 0.1
 _ASK_S = 1.0  # Slurm, which others ask, too
-_SAY_S = 5.0
 
 
 class _Job(SLURMJob):  # type: ignore[misc] # Dask has no types
@@ -60,18 +62,18 @@ class _Job(SLURMJob):  # type: ignore[misc] # Dask has no types
 
 @contextmanager
 def submitted(
-    count: int, security: Security, home: Path, tell: Callable[[str], None]
+    address: Address, security: Security, home: Path, tell: Callable[[str], None]
 ) -> Iterator[SLURMCluster]:
     """A scheduler here, so many jobs in the queue, and a first worker; what a job asks for is the site's.
 
     Args:
-        count: Of jobs.
+        address: How many jobs, and how patient.
         security: For scheduler, workers and client.
         home: A folder of the command, for what jobs print.
         tell: Told once if no job has begun for some seconds.
 
     Raises:
-        FleetError: every job has ended, and none became a worker.
+        FleetError: every job has ended, and none became a worker; or none began for as long as one waits.
         Exception: of Dask's: the configuration makes no sense, or the queue refuses the jobs.
     """
     found: list[Exception | None] = []
@@ -84,31 +86,23 @@ def submitted(
         worker_extra_args=[*dask.config.get("jobqueue.slurm.worker-extra-args"), "--no-dashboard"],
     )  # fmt: skip
     try:
-        made.scale(jobs=count)
-        while len(found) < count:
+        made.scale(jobs=address.count)
+        while len(found) < address.count:
             clock.sleep(_LOOK_S)
         errors = [error for error in found if error is not None]
         if errors:
             raise errors[0]
-        _meet(made, jobs, tell)
+        awaited(lambda: made.scheduler.workers, address, tell, lambda: _not_all_ended(made, jobs), _ASK_S)
         yield made
     finally:
         made.close()
 
 
-def _meet(made: SLURMCluster, jobs: Sequence[Any], tell: Callable[[str], None]) -> None:
-    """Wait for the first worker, as long as there are jobs."""
-    begin, told = clock.monotonic(), False
-    while not made.scheduler.workers:
-        there = [made.sync(job.is_there) for job in jobs]
-        if not any(there) and not made.scheduler.workers:
-            raise FleetError(
-                ": ".join(filter(None, ("their jobs have ended, and none was a worker", _said(jobs))))
-            )
-        if not told and clock.monotonic() - begin > _SAY_S:
-            tell(f"slurm:{len(jobs)} has no workers yet; waiting for one")
-            told = True
-        clock.sleep(_ASK_S)
+def _not_all_ended(made: SLURMCluster, jobs: Sequence[Any]) -> None:
+    there = [made.sync(job.is_there) for job in jobs]
+    if not any(there) and not made.scheduler.workers:
+        told = f"the jobs of slurm:{len(jobs)} have ended, and none was a worker"
+        raise FleetError(": ".join(filter(None, (told, _said(jobs)))))
 
 
 def _said(jobs: Sequence[Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rushhour.errors import FleetError, LabError, RushHourError
 from rushhour.fleet import worker
@@ -20,20 +20,36 @@ if TYPE_CHECKING:
     from rushhour.fleet.post import Post
     from rushhour.record.slim import Wanted
 
+T = TypeVar("T")
 # Certificates, and everything that is dated, need clocks that agree about so well.
 _CLOCK_S = 60.0
 _LOOK_S = 0.2
 _SAY_S = 5.0
 
 
-def first(post: Post, address: Address, tell: Callable[[str], None]) -> dict[str, int]:
+def first(post: Post, address: Address, tell: Callable[[str], None]) -> Mapping[str, int]:
     """The workers as soon as there are any.
 
     Raises:
         FleetError: there are none for as long as the address has patience.
     """
+    return awaited(post.workers, address, tell)
+
+
+def awaited(
+    workers: Callable[[], Mapping[str, T]],
+    address: Address,
+    tell: Callable[[str], None],
+    look: Callable[[], None] = lambda: None,
+    every_s: float = _LOOK_S,
+) -> Mapping[str, T]:
+    """Workers as soon as there are any; `look` is called as long as there are none, and may know better.
+
+    Raises:
+        FleetError: there are none for as long as the address has patience.
+    """
     begin, said = clock.monotonic(), False
-    while not (there := post.workers()):
+    while not (there := workers()):
         waited = clock.monotonic() - begin
         if waited > address.patience_s:
             raise FleetError(
@@ -43,7 +59,8 @@ def first(post: Post, address: Address, tell: Callable[[str], None]) -> dict[str
         if waited > _SAY_S and not said:
             tell(f"{address.word} has no workers yet; waiting for one")
             said = True
-        clock.sleep(_LOOK_S)
+        look()
+        clock.sleep(every_s)
     return there
 
 
