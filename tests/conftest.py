@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
+import listings
 import pytest
 
 
@@ -122,9 +123,13 @@ _lacking: dict[str, str | None] = {}
 
 
 def pytest_configure() -> None:
-    """Let this process heed interrupts, and so what it starts: in a shell's background they are ignored."""
+    """Let this process heed interrupts, and so what it starts, and list folders in no file system's order.
+
+    In a shell's background interrupts are ignored.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    listings.shuffle(os.environ.get(listings.VARIABLE, ""))
 
 
 def pytest_xdist_auto_num_workers() -> int:

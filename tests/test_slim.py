@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
     from rushhour.running.batch import Outcome
 
+# What each algorithm of the fake scenario gives is its own: no two records have the same files.
+MORE = {"cubic": 5, "reno": 4, "vegas": 6, "bbr": 3}
+
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -51,7 +54,7 @@ def slim(store: str | None = None) -> Wanted:
 
 def sweep(out: str, wanted: Wanted = WHOLE, *sets: str, mbit: float = 50.0) -> list[Outcome]:
     """Four runs, as `rushhour run` makes them."""
-    lab: Any = fakes.FakeLab(lambda _kernel, cc, _seed: mbit + len(cc))
+    lab: Any = fakes.FakeLab(lambda _kernel, cc, _seed: mbit + MORE.get(cc, 0))
     batches = runner.prepare(["fake.toml"], repeat=1, out=Path(out), sets=sets)
     with closing(runner.carry_out(batches, lab, wanted=wanted)) as outcomes:
         found = sorted(outcomes, key=lambda outcome: outcome.run.number)
@@ -255,12 +258,12 @@ def test_what_a_store_gives_is_verified(place: Path, fault: str) -> None:
     first, *_ = sweep("out", slim(f"file://{place}/store"))
     key = Record.open(first.record).key
     (archive,) = place.glob(f"store/*/{key}*")
-    others = [path for path in place.glob("store/*/*") if path != archive]
+    other = next(path for path in place.glob("store/*/*") if path != archive)
     if fault == "gone":
         archive.unlink()
     else:
         half = archive.read_bytes()[: archive.stat().st_size // 2]
-        archive.write_bytes(half if fault == "damaged" else others[0].read_bytes())
+        archive.write_bytes(half if fault == "damaged" else other.read_bytes())
     with pytest.raises(RecordError, match="storage"):
         Record.open(first.record).table("tcp_probe")
 

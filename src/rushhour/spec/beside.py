@@ -56,6 +56,6 @@ def _below(folder: Path) -> list[str]:
 def _walk(folder: Path) -> Iterator[str]:
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(one for one in folders if not one.startswith("."))
-        for name in names:
+        for name in sorted(names):
             if not name.startswith(".") and name.isprintable():
                 yield (Path(place) / name).relative_to(folder).as_posix()
