@@ -81,6 +81,11 @@ CELLS = {
         BULK + OTHER,
         ALONE.format("9.52 Mbit/s", "9.56 Mbit/s", "the rate that fq at left → right allows a flow"),
     ),
+    "fq of a class": (
+        htb('{ name = "a", flows = ["bulk"], rate = "30mbit", queue = "fq maxrate 10mbit" }', REST),
+        BULK + OTHER,
+        ALONE.format("9.52 Mbit/s", "9.56 Mbit/s", "the rate that fq at left → right allows a flow"),
+    ),
 }  # fmt: skip
 
 

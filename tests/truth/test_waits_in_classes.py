@@ -79,6 +79,25 @@ def test_counters_of_a_class_tell_how_long_its_packets_wait(experiment: Experime
         assert np.median(waited[inside]) == pytest.approx(np.median(expected[inside]), rel=0.03)
 
 
+def queue_delays(record: Record) -> dict[str, float]:
+    """By scope, of all but flows, the median in s."""
+    values = (one for one in record.metrics() if one.metric == "queue_delay_p50_us" and one.value)
+    return {one.scope: one.value * 1e-6 for one in values if one.value and not one.scope.startswith("flow:")}
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_the_queue_delay_is_what_packets_wait_stamped_or_not(experiment: Experiment, scheduler: str) -> None:
+    text = SCENARIO.format(scheduler=scheduler, **SCHEDULERS[scheduler])
+    stamped = experiment(text)
+    found = queue_delays(experiment(text.replace("readings.sojourn = true", "")))
+    told = (one for one in stamped.metrics() if one.metric == "sojourn_p50_us" and one.value)
+    known = {one.scope: one.value * 1e-6 for one in told if one.value}
+    assert [*found] == ["end:left → right", "class:narrow", "class:wide"]
+    for scope, median in found.items():
+        assert median == pytest.approx(known[scope], rel=0.05)
+    assert found["class:narrow"] > 2 * found["end:left → right"]
+
+
 def test_a_full_class_is_named_with_its_own_wait_and_its_own_key(tmp_path: Path) -> None:
     text = SCENARIO.format(scheduler="htb", **RATES).replace("readings.sojourn = true", "")
     (tmp_path / "classes.toml").write_text('title = "Classes"\n' + text)

@@ -34,9 +34,7 @@ def at(record: Record, flow: Flow, limit: End | None) -> Queue:
     if limit is None:
         return Queue(bottleneck="", queue="", buffer=None, queue_key="", buffer_key="")
     entry = class_queue.in_use(record, limit, flow)
-    if entry is not None and entry.queue is None:
-        entry = None  # an older version wrote the record, and told of the link's alone
-    held = limit if entry is None else entry
+    held = class_queue.held(limit, entry)
     return Queue(
         bottleneck=class_queue.place(limit, entry),
         queue=held.queue or "",

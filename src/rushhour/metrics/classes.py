@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.metrics.queue import since_start
-from rushhour.metrics.value import Found, Metric
+from rushhour.metrics.value import Found, Metric, of_class
 from rushhour.metrics.windows import steady_window
 from rushhour.record import decode
 
@@ -30,12 +30,6 @@ def class_rows(record: Record, end: End, entry: LinkClass) -> decode.Rows:
     rows = record.table("class", end=end.end)
     mine: decode.Rows = rows[rows["handle"] == entry.classid]
     return mine
-
-
-def of_class(record: Record, end: End, entry: LinkClass) -> str:
-    """The scope of a class: its name, and its link end's label where several ends have classes."""
-    several = sum(1 for other in record.context.ends.values() if other.classes) > 1
-    return f"class:{entry.name}, {end.label}" if several else f"class:{entry.name}"
 
 
 def _each(record: Record) -> Iterator[tuple[str, End, LinkClass, decode.Rows]]:

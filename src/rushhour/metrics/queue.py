@@ -6,8 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.metrics.value import TOTAL, Found, Metric, Telling, distribution, of_end, of_flow, ratio
+from rushhour.metrics.value import (
+    TOTAL,
+    Found,
+    Metric,
+    Telling,
+    distribution,
+    of_class,
+    of_end,
+    of_flow,
+    ratio,
+)
 from rushhour.metrics.windows import bottlenecks, busy_window, steady_window, within
+from rushhour.series import class_queue
 from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
@@ -18,6 +29,8 @@ if TYPE_CHECKING:
     from rushhour.metrics.value import Distribution
     from rushhour.record.context import End
     from rushhour.record.record import Record
+
+    Numbers = NDArray[np.float64]
 
 
 def queues(record: Record) -> list[End]:
@@ -33,11 +46,33 @@ def _queue_delay(record: Record) -> Iterator[Distribution]:
         if series.source:
             yield of_flow(flow), series.values[within(series.t_s, steady_window(record, flow))]
     for end in bottlenecks(record):
-        series = record.series("sojourn_us", end=end.end)
-        if not series.source:
-            series = record.series("queue_delay_us", end=end.end)
-        if series.source:
-            yield of_end(end), series.values[within(series.t_s, busy_window(record, end))]
+        yield from _of_bottleneck(record, end)
+
+
+def _of_bottleneck(record: Record, end: End) -> Iterator[Distribution]:
+    window = busy_window(record, end)
+    series = record.series("sojourn_us", end=end.end)
+    classes = {} if series.source else _of_classes(record, end)
+    if classes:
+        # Packets wait in their classes; no one waits for what is in all of them.
+        times, waits = (np.concatenate([one[place] for one in classes.values()]) for place in (0, 1))
+        yield of_end(end), waits[within(times, window)]
+        for scope, (t_s, values) in classes.items():
+            yield scope, values[within(t_s, window)]
+        return
+    series = series if series.source else record.series("queue_delay_us", end=end.end)
+    if series.source:
+        yield of_end(end), series.values[within(series.t_s, window)]
+
+
+def _of_classes(record: Record, end: End) -> dict[str, tuple[Numbers, Numbers]]:
+    """By scope of each class of an end through which packets went: stamps in s, and their waits in µs."""
+    found = {}
+    for entry in end.classes if record.has("class") else ():
+        t_s, waits = class_queue.packets_s(record, end, entry) if entry.leaf else (np.zeros(0), np.zeros(0))
+        if len(t_s):
+            found[of_class(record, end, entry)] = t_s, waits * 1e6
+    return found
 
 
 def _queue_bytes(record: Record) -> Iterator[Found]:
@@ -84,11 +119,13 @@ def since_start(t_s: NDArray[np.float64], counter: NDArray[np.float64]) -> float
 METRICS = [
     *distribution(
         "queue_delay",
-        ("flow", "end"),
+        ("flow", "class", "end"),
         "the queue delay while flows were active after the warm-up. Of a TCP flow: smoothed RTT minus the "
         "RTT of the idle path, at each ACK; where a pattern changes that, as the packets met it, smoothed "
         "alike. Of a bottleneck: each packet's time in its queue where that was recorded, else bytes "
-        "waiting over the rate at each sample.",
+        "waiting over the rate at each sample. Of a bottleneck with classes, and of each class, by the "
+        "classes' counters: how long what came to a class at a sample waited in it, once for each packet "
+        "that left it until the next sample.",
         _queue_delay,
         telling={"p50": Telling("queue delay median", 100), "p95": Telling("queue delay p95", 110)},
     ),

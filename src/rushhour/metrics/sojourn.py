@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.metrics.classes import of_class
-from rushhour.metrics.value import distribution, of_end, of_flow
+from rushhour.metrics.value import distribution, of_class, of_end, of_flow
 from rushhour.series.readings import sojourn_flow
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rushhour.record.context import End, Flow
+    from rushhour.record.context import End, Flow, LinkClass
     from rushhour.record.record import Record
 
 TOTAL = "total"
@@ -97,6 +97,12 @@ def of_flow(flow: Flow) -> str:
 def of_end(end: End) -> str:
     """The scope of one link end."""
     return f"end:{end.label}"
+
+
+def of_class(record: Record, end: End, entry: LinkClass) -> str:
+    """The scope of a class: its name, and its link end's label where several ends have classes."""
+    several = sum(1 for other in record.context.ends.values() if other.classes) > 1
+    return f"class:{entry.name}, {end.label}" if several else f"class:{entry.name}"
 
 
 def at(values: Iterable[MetricValue], flow: str | None = None, scope: str | None = None) -> list[MetricValue]:

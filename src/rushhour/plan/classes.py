@@ -29,6 +29,7 @@ from rushhour.plan.queues import (
     later_lines,
     microsecond,
     resolve_buffer,
+    stated_flow_rate,
     stated_limit,
     tbf,
 )
@@ -159,7 +160,8 @@ def class_changes(
 def ceilings(classes: Sequence[PlannedClass], flow: str, link_bps: int | None) -> Course:
     """The least ceiling on a flow's way through the tree, from when on; empty where it never has one.
 
-    A flow whose class goes is then in the class of what no other names.
+    The discipline of a class may allow each of its flows less. A flow whose class goes is then in the class
+    of what no other names.
     """
     rest = next((entry for entry in classes if entry.leaf and not entry.flows), None)
     mine = next((entry for entry in classes if flow in entry.flows), rest)
@@ -188,7 +190,10 @@ def _is_gone(entry: PlannedClass, t_ns: int) -> bool:
 
 
 def _chain(classes: Sequence[PlannedClass], entry: PlannedClass | None, t_ns: int) -> Iterator[int]:
-    """The ceilings of a class and of those that it is part of, at an instant."""
+    """What a class allows at an instant: each flow, all of the class, all of what that is part of."""
+    each = stated_flow_rate(entry.words) if entry else None
+    if each:
+        yield each
     own = {one.name: one for one in classes}
     while entry is not None:
         became = entry.then is not None and entry.then.at.ns <= t_ns

@@ -16,6 +16,7 @@ from rushhour.report.programs import ProgramLine, program_lines
 from rushhour.report.reproduce import run_command
 from rushhour.report.warned import besides
 from rushhour.report.why import Why, why
+from rushhour.series import class_queue
 from rushhour.summary.expectations import check
 from rushhour.traffic import kinds
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rushhour.metrics.value import MetricValue
-    from rushhour.record.context import End, Flow
+    from rushhour.record.context import End, Flow, LinkClass
     from rushhour.record.manifest import Kernel
     from rushhour.record.record import Record
     from rushhour.summary.expectations import Verdict
@@ -168,12 +169,13 @@ def conditions(record: Record) -> list[str]:
     """The path in words: rate, RTT, buffer, queue, policers, jitter, loss; ranges where they differ."""
     ends = bottlenecks(record)
     wires = [end for end in record.context.ends.values() if end.role == "wire"]
+    held = [one for end in ends for one in class_queue.queues(end)]
     base = [rtt / 1e3 for flow in record.context.flows.values() for rtt in _base_rtts(record, flow)]
     lines = [
         _range([rate for end in ends if end.rate_bps for rate in courses.extent(end, "rate_bps")], "bit/s"),
         _range(base, "µs", "base RTT "),
-        *_buffers(ends),
-        _queues(ends),
+        *_buffers(held),
+        ", ".join(sorted({*_queues(ends)})),
         *_policers(record),
         _range(
             [jitter / 1e3 for end in wires if end.jitter_ns for jitter in courses.extent(end, "jitter_ns")],
@@ -202,16 +204,24 @@ def _range(values: list[float], unit: str, before: str = "") -> str:
     return f"{before}{low}" if low == high else f"{before}{low} … {high}"
 
 
-def _buffers(ends: list[End]) -> Iterator[str]:
+def _buffers(held: list[End | LinkClass]) -> Iterator[str]:
     """Those that count bytes; those that count packets, with the bytes that were asked."""
-    counting = [end for end in ends if end.buffer_packets]
-    plain = [float(end.buffer_bytes) for end in ends if end.buffer_bytes and not end.buffer_packets]
+    counting = [one for one in held if one.buffer_packets]
+    plain = [float(one.buffer_bytes) for one in held if one.buffer_bytes and not one.buffer_packets]
     yield _range(plain, "bytes", "buffer ")
-    asked = _range([float(end.buffer_bytes) for end in counting if end.buffer_bytes], "bytes")
+    asked = _range([float(one.buffer_bytes) for one in counting if one.buffer_bytes], "bytes")
     packets = _range(
-        [float(end.buffer_packets) for end in counting if end.buffer_packets], "packets", "buffer "
+        [float(one.buffer_packets) for one in counting if one.buffer_packets], "packets", "buffer "
     )
     yield f"{packets} ({asked})" if asked else packets
+
+
+def _queues(ends: list[End]) -> Iterator[str]:
+    """What each end's discipline is; of one with classes theirs too, where they are not all fifos."""
+    for end in ends:
+        kinds = sorted({one.queue for one in class_queue.queues(end) if one is not end and one.queue})
+        if end.queue:
+            yield f"{end.queue} ({', '.join(kinds)})" if kinds not in ([], ["fifo"]) else end.queue
 
 
 def _policers(record: Record) -> dict[str, None]:
@@ -219,10 +229,6 @@ def _policers(record: Record) -> dict[str, None]:
     crossed = {end for flow in record.context.flows.values() for end in flow.crossed}
     ends = [end for end in record.context.ends.values() if end.role == "police" and end.end in crossed]
     return dict.fromkeys(map(policers.said, ends))
-
-
-def _queues(ends: list[End]) -> str:
-    return ", ".join(sorted({end.queue for end in ends if end.queue}))
 
 
 def _unconnected(flow: Flow) -> bool:

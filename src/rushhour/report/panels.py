@@ -11,13 +11,14 @@ import numpy as np
 from rushhour.metrics.sojourn import class_rows
 from rushhour.record import courses
 from rushhour.report.curves import Curve, counted, thinned
+from rushhour.series.class_queue import queues
 from rushhour.series.sharing import sharing
 from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rushhour.record.context import End, Flow
+    from rushhour.record.context import End, Flow, LinkClass
     from rushhour.record.record import Record
     from rushhour.series.series import Shape
 
@@ -188,18 +189,30 @@ def _base_rtts(record: Record) -> dict[int, Curve]:
 
 def _queue(record: Record) -> Panel | None:
     ends = bottlenecks(record)[:4]
-    in_packets = bool(ends) and all(not end.buffer_bytes and end.buffer_packets for end in ends)
+    held = [queues(end) for end in ends]
+    every = [one for those in held for one in those]
+    in_packets = bool(every) and all(not one.buffer_bytes and one.buffer_packets for one in every)
     name, unit = ("queue_packets", "packets") if in_packets else ("queue_bytes", "bytes")
     curves = [_curve(record, name, end.label, end=end.end) for end in ends]
     shown = [curve for curve in curves if curve is not None]
     if not shown:
         return None
-    buffers = {end.buffer_packets if in_packets else end.buffer_bytes for end in ends}
-    limits = [Limit("buffer", float(value)) for value in sorted(value for value in buffers if value)]
     rates = {None if "rate_bps" in end.over_time else end.rate_bps for end in ends}
-    rate = rates.pop() if len(rates) == 1 else None
+    # What all classes hold is emptied at the link's rate, but no packet waits for all of it.
+    rate = rates.pop() if len(rates) == 1 and len(every) == len(ends) else None
     second = ("µs", 8e6 / rate) if rate and not in_packets else None
-    return Panel("queue", "Queue at the bottleneck", unit, shown, limits, second)
+    return Panel("queue", "Queue at the bottleneck", unit, shown, _limits(held, in_packets), second)
+
+
+def _limits(held: list[tuple[End | LinkClass, ...]], in_packets: bool) -> list[Limit]:  # noqa: FBT001 - a unit
+    """What fits into the queues of each end; of classes that is what fits into all of them."""
+    found = set()
+    for those in held:
+        sizes = [one.buffer_packets if in_packets else one.buffer_bytes for one in those]
+        if all(sizes):
+            name = "buffer" if len(sizes) == 1 else f"buffers of {len(sizes)} classes"
+            found.add((sum(filter(None, sizes)), name))
+    return [Limit(name, float(size)) for size, name in sorted(found)]
 
 
 MAX_CLASSES = 6

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from rushhour.explain import policers
 from rushhour.quantities.words import plural, quantity
 from rushhour.record import courses
+from rushhour.series import class_queue
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rushhour.record.context import End
+    from rushhour.record.context import End, LinkClass
     from rushhour.record.record import Record
 
 MAX_ROWS = 8
@@ -189,7 +190,7 @@ def _said(ends: list[End], withdrawn: Mapping[int, str]) -> tuple[tuple[str, ...
     """Above a link: its rate, queue and policer. Below it: delay, loss, and when no route leads over it."""
     shaped = [end for end in ends if end.rate_bps and end.role != "police"]
     above = [_between(end, "rate_bps", 1.0, "bit/s") for end in shaped]
-    above += [f"{end.queue or ''} {_buffer(end)}".strip() for end in shaped if end.queue or _buffer(end)]
+    above += [text for end in shaped for text in _queues(end)]
     above += [policers.said(end) for end in ends if end.role == "police"]
     below = [_between(end, "delay_ns", 1e-3, "µs") for end in ends if end.delay_ns]
     below += [f"loss {_between(end, 'loss', 100.0, '%')}" for end in ends if end.loss]
@@ -203,10 +204,18 @@ def _between(end: End, name: str, factor: float, unit: str) -> str:
     return " … ".join(said)
 
 
-def _buffer(end: End) -> str:
-    if end.buffer_bytes:
-        return quantity(float(end.buffer_bytes), "bytes")
-    return plural(end.buffer_packets, "packet") if end.buffer_packets else ""
+def _queues(end: End) -> list[str]:
+    """Discipline and limit of the queue at an end; with classes their scheduler, then each that differs."""
+    held = class_queue.queues(end)
+    texts = [f"{one.queue or ''} {_buffer(one)}".strip() for one in held]
+    scheduler = end.queue or "" if held != (end,) else ""
+    return [text for text in dict.fromkeys([scheduler, *texts]) if text]
+
+
+def _buffer(held: End | LinkClass) -> str:
+    if held.buffer_bytes:
+        return quantity(float(held.buffer_bytes), "bytes")
+    return plural(held.buffer_packets, "packet") if held.buffer_packets else ""
 
 
 def _link(a: _Node, b: _Node, limiting: bool) -> str:  # noqa: FBT001 - a property of the link

@@ -34,6 +34,19 @@ def in_use(record: Record, end: End, flow: Flow) -> LinkClass | None:
     return class_of(end, flow) if end.classes and record.has("class") else None
 
 
+def held(end: End, entry: LinkClass | None) -> End | LinkClass:
+    """What has the discipline and the limit of a queue: the class whose it is, or the end itself.
+
+    Older versions wrote of an end with classes what the link's keys say, and nothing of the classes.
+    """
+    return end if entry is None or entry.queue is None else entry
+
+
+def queues(end: End) -> tuple[End | LinkClass, ...]:
+    """Where packets wait at an end, each with its discipline and limit: in its classes, if it has some."""
+    return tuple(one for one in end.classes if one.leaf and one.queue is not None) or (end,)
+
+
 def place(end: End, entry: LinkClass | None) -> str:
     """What a queue is called: by the end's label, and its class if it is of one."""
     return end.label if entry is None else f"{end.label} (class {entry.name})"
@@ -65,6 +78,14 @@ def waits_s(record: Record, end: End, entry: LinkClass) -> tuple[Numbers, Number
     known = gone <= sent[-1]
     delay = np.where(waiting > 0, np.maximum(0.0, left - t_s), 0.0)
     return t_s[known], delay[known]
+
+
+def packets_s(record: Record, end: End, entry: LinkClass) -> tuple[Numbers, Numbers]:
+    """The same for each packet that left a class, by the reading before: stamps and waits in s, [packets]."""
+    t_s, delay = waits_s(record, end, entry)
+    sent = decode.unwrap32(_rows(record, end, entry)["packets"]).astype(np.int64)
+    left = np.maximum(0, np.diff(sent, append=sent[-1:]))[: len(t_s)]
+    return np.repeat(t_s, left), np.repeat(delay, left)
 
 
 def drained_bps(record: Record, end: End, entry: LinkClass) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 from rushhour.quantities.netem_rate import netem_rate
 from rushhour.quantities.tc_units import RATES, scaled
 from rushhour.record import courses
+from rushhour.series.class_queue import class_of, held
 from rushhour.series.netem_bytes import as_counted
 from rushhour.tc import kinds as tc
 from rushhour.traffic import kinds
@@ -226,7 +227,7 @@ def _below(end: End, top: LinkClass) -> tuple[LinkClass, ...]:
 
 def _of_each(end: End, flow: Flow) -> Iterator[Ceiling]:
     """What a discipline allows each flow by its own words."""
-    words = (end.queue or "").split()
+    words = (held(end, class_of(end, flow)).queue or "").split()
     key = tc.FLOW_RATE.get(words[0]) if words else None
     if key in words[:-1] and tc.UNPACED.get(words[0]) not in words:
         at = len(words) - 1 - words[::-1].index(key)

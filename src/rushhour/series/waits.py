@@ -12,7 +12,7 @@ import numpy as np
 
 from rushhour.record import courses
 from rushhour.record.keys import of_queue
-from rushhour.series.class_queue import class_of, drained_bps, in_use, place, waits_s
+from rushhour.series.class_queue import class_of, drained_bps, held, in_use, place, waits_s
 from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _wait(record: Record, flow: Flow, end: End, span: tuple[int, int], *, acks: 
     t_s, delay = _own(record, flow, end)
     own = delay[(t_s >= span[0] * 1e-9) & (t_s <= span[1] * 1e-9)]
     entry = in_use(record, end, flow)
-    held = end if entry is None else entry
+    limits = held(end, entry)
     rate_bps = 0.0 if entry is None else drained_bps(record, end, entry)
     every = (one for one in record.context.flows.values() if end.end in one.crossed and one.kind in _STREAMS)
     there = [one.group for one in every if entry is None or class_of(end, one) is entry]
@@ -143,12 +143,12 @@ def _wait(record: Record, flow: Flow, end: End, span: tuple[int, int], *, acks: 
         float(np.median(own if len(own) else inside)),
         part,
         rate_bps or float(end.rate_bps or 0),
-        held.queue or "",
+        limits.queue or "",
         of_queue(record, end, entry, "queue"),
         tuple(dict.fromkeys(there)),
         len(there),
         of_queue(record, end, entry, "buffer"),
-        None if held.buffer_bytes is None else float(held.buffer_bytes),
+        None if limits.buffer_bytes is None else float(limits.buffer_bytes),
         courses.extent(end, "rate_bps")[0] if "rate_bps" in end.over_time else None,
     )
 

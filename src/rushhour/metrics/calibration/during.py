@@ -19,6 +19,8 @@ from rushhour.metrics.queue import since_start
 from rushhour.metrics.surroundings import bound_ns, carried, sampling_error_ns
 from rushhour.quantities.words import plural
 from rushhour.record import courses
+from rushhour.record.context import LinkClass
+from rushhour.series import class_queue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,18 +124,27 @@ def backlogs(record: Record) -> Iterator[CalibrationFinding]:
     """Whether no fifo held more than its limit."""
     # Only of a fifo is the limit exactly that of what waits.
     for end in record.context.ends.values() if record.has("qdisc") else ():
-        rows = record.root_qdisc(end.end)
-        if end.role != "queue" or (end.queue or "fifo").split()[:1] != ["fifo"] or not len(rows):
-            continue
-        for column, limit, unit in (
-            ("backlog", end.buffer_bytes, "B"),
-            ("qlen", end.buffer_packets, "packets"),
-        ):
-            if limit:
-                most = int(rows[column].max())
-                yield CalibrationFinding(
-                    "queue limit", end.label, most <= limit, f"at most {limit} {unit}", f"{most} {unit}"
-                )
+        if end.role == "queue":
+            for held in class_queue.queues(end):
+                yield from _backlog(record, end, held)
+
+
+def _backlog(record: Record, end: End, held: End | LinkClass) -> Iterator[CalibrationFinding]:
+    entry = held if isinstance(held, LinkClass) else None
+    if entry is None and end.classes:
+        return  # an older version wrote the record, and nothing of what its classes hold
+    rows = record.root_qdisc(end.end) if entry is None else record.table("qdisc", end=end.end)
+    rows = rows if entry is None else rows[rows["parent"] == entry.classid]
+    if (held.queue or "fifo").split()[:1] != ["fifo"] or not len(rows):
+        return
+    place = class_queue.place(end, entry)
+    limits = (("backlog", held.buffer_bytes, "B"), ("qlen", held.buffer_packets, "packets"))
+    for column, limit, unit in limits:
+        if limit:
+            most = int(rows[column].max())
+            yield CalibrationFinding(
+                "queue limit", place, most <= limit, f"at most {limit} {unit}", f"{most} {unit}"
+            )
 
 
 def outputs(record: Record) -> Iterator[CalibrationFinding]:
