@@ -10,6 +10,7 @@ from commandline import rush
 
 from rushhour.explain import explain, queues
 from rushhour.explain.lost import drops
+from rushhour.record.classes import class_of
 from rushhour.record.record import Record
 from rushhour.record.result_set import ResultSet
 from rushhour.series import class_queue
@@ -63,7 +64,7 @@ def test_counters_of_a_class_tell_how_long_its_packets_wait(experiment: Experime
     assert min(dropped) > 0
     assert sum(dropped) == drops(record, [end])
     for flow in record.flows("tcp"):
-        entry = class_queue.class_of(end, flow)
+        entry = class_of(end, flow)
         assert entry is not None
         t_s, waited = class_queue.waits_s(record, end, entry)
         inside = (t_s > SETTLED_S[0]) & (t_s < SETTLED_S[1])

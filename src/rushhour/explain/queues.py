@@ -8,7 +8,7 @@ from rushhour.explain import counted
 from rushhour.explain.lost import drops
 from rushhour.explain.outages import inside
 from rushhour.metrics.queue import since_start
-from rushhour.record import keys
+from rushhour.record import classes, keys
 from rushhour.series import class_queue
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ def at(record: Record, flow: Flow, limit: End | None) -> Queue:
     if limit is None:
         return Queue(bottleneck="", queue="", buffer=None, queue_key="", buffer_key="")
     entry = class_queue.in_use(record, limit, flow)
-    held = class_queue.held(limit, entry)
+    held = classes.held(limit, entry)
     return Queue(
-        bottleneck=class_queue.place(limit, entry),
+        bottleneck=classes.place(limit, entry),
         queue=held.queue or "",
         buffer=counted.buffer(held, flow),
         queue_key=keys.of_queue(record, limit, entry, "queue"),

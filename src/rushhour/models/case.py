@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from rushhour.models.fluid import carried_bps
 from rushhour.models.fragments import UDP_HEADER, fragment_header, fragments
 from rushhour.quantities.units import Duration
-from rushhour.record import courses
+from rushhour.record import classes, courses
 from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
@@ -104,11 +104,18 @@ def cases(record: Record) -> dict[str, Case]:
     rates = {number: float(end.rate_bps) for number, end in record.context.ends.items() if end.rate_bps}
     offered = _by_host(record, rates, [_offered(flow, record.asked(flow)) for flow in flows])
     carried = carried_bps([(rate, flow.ends) for rate, flow in zip(offered, flows, strict=True)], rates)
-    sharing = Counter((flow.bottleneck_end, flow.kind) for flow in flows)
+    sharing = Counter(_crowd(record, flow) for flow in flows)
     return {
-        flow.name: _case(record, flow, record.asked(flow), load, sharing[flow.bottleneck_end, flow.kind])
+        flow.name: _case(record, flow, record.asked(flow), load, sharing[_crowd(record, flow)])
         for flow, load in zip(flows, zip(offered, carried, strict=True), strict=True)
     }
+
+
+def _crowd(record: Record, flow: Flow) -> tuple[int | None, str, str]:
+    """What flows that share a queue have in common: the end, the class there, the kind."""
+    end = record.context.ends.get(-1 if flow.bottleneck_end is None else flow.bottleneck_end)
+    entry = None if end is None else classes.class_of(end, flow)
+    return flow.bottleneck_end, "" if entry is None else entry.name, flow.kind
 
 
 def _by_host(record: Record, rates: Mapping[int, float], offered: list[float]) -> list[float]:
@@ -132,7 +139,8 @@ def _case(record: Record, flow: Flow, asked: PlanFlow, load: tuple[float, float]
     idle_ns = courses.mean_base_rtt_ns(flow, ends)
     kept = math.prod(1 - ends[end].loss for end in flow.ends if end in ends)
     kept *= 1 - _dropped_at(record, asked.to)
-    narrow = None if flow.bottleneck_end is None else ends.get(flow.bottleneck_end)
+    end = None if flow.bottleneck_end is None else ends.get(flow.bottleneck_end)
+    narrow = None if end is None else classes.held(end, classes.class_of(end, flow))
     buffer = None
     if narrow is not None:
         packets = narrow.buffer_packets and narrow.buffer_packets * (flow.frame_bytes or 0)

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 from rushhour.explain import policers
 from rushhour.metrics.surroundings import machines
 from rushhour.quantities.words import least_to_most, quantity
-from rushhour.record import courses
+from rushhour.record import classes, courses
 from rushhour.report.machines import as_found
 from rushhour.report.panels import Panel, bottlenecks, panels_of
 from rushhour.report.programs import ProgramLine, program_lines
 from rushhour.report.reproduce import run_command
 from rushhour.report.warned import besides
 from rushhour.report.why import Why, why
-from rushhour.series import class_queue
 from rushhour.summary.expectations import check
 from rushhour.traffic import kinds
 
@@ -169,7 +168,7 @@ def conditions(record: Record) -> list[str]:
     """The path in words: rate, RTT, buffer, queue, policers, jitter, loss; ranges where they differ."""
     ends = bottlenecks(record)
     wires = [end for end in record.context.ends.values() if end.role == "wire"]
-    held = [one for end in ends for one in class_queue.queues(end)]
+    held = [one for end in ends for one in classes.queues(end)]
     base = [rtt / 1e3 for flow in record.context.flows.values() for rtt in _base_rtts(record, flow)]
     lines = [
         _range([rate for end in ends if end.rate_bps for rate in courses.extent(end, "rate_bps")], "bit/s"),
@@ -219,7 +218,7 @@ def _buffers(held: list[End | LinkClass]) -> Iterator[str]:
 def _queues(ends: list[End]) -> Iterator[str]:
     """What each end's discipline is; of one with classes theirs too, where they are not all fifos."""
     for end in ends:
-        kinds = sorted({one.queue for one in class_queue.queues(end) if one is not end and one.queue})
+        kinds = sorted({one.queue for one in classes.queues(end) if one is not end and one.queue})
         if end.queue:
             yield f"{end.queue} ({', '.join(kinds)})" if kinds not in ([], ["fifo"]) else end.queue
 

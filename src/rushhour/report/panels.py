@@ -10,8 +10,8 @@ import numpy as np
 
 from rushhour.metrics.sojourn import class_rows
 from rushhour.record import courses
+from rushhour.record.classes import queues
 from rushhour.report.curves import Curve, counted, thinned
-from rushhour.series.class_queue import queues
 from rushhour.series.sharing import sharing
 from rushhour.traffic import kinds
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.explain import policers
 from rushhour.quantities.words import plural, quantity
-from rushhour.record import courses
-from rushhour.series import class_queue
+from rushhour.record import classes, courses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -206,7 +205,7 @@ def _between(end: End, name: str, factor: float, unit: str) -> str:
 
 def _queues(end: End) -> list[str]:
     """Discipline and limit of the queue at an end; with classes their scheduler, then each that differs."""
-    held = class_queue.queues(end)
+    held = classes.queues(end)
     texts = [f"{one.queue or ''} {_buffer(one)}".strip() for one in held]
     scheduler = end.queue or "" if held != (end,) else ""
     return [text for text in dict.fromkeys([scheduler, *texts]) if text]

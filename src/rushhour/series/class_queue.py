@@ -1,4 +1,4 @@
-"""The queue of a class: whose packets it holds, how long they wait in it, how fast it empties.
+"""The queue of a class: how long packets wait in it, how fast it empties, what it drops.
 
 A class sends when its scheduler lets it, so what waits there tells nothing without what left it. Its own
 counters, read at each sample, tell both: bytes sent so far, and bytes waiting.
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.record import decode
+from rushhour.record.classes import class_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,34 +23,9 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
 
 
-def class_of(end: End, flow: Flow) -> LinkClass | None:
-    """The class of an end whose queue holds a flow's packets, data or ACKs; None where there are none."""
-    leaves = [entry for entry in end.classes if entry.leaf]
-    mine = next((entry for entry in leaves if flow.group in entry.flows), None)
-    return mine or next((entry for entry in leaves if not entry.flows), None)
-
-
 def in_use(record: Record, end: End, flow: Flow) -> LinkClass | None:
-    """The same where the record has readings of classes."""
+    """The class of an end whose queue a flow's packets are in, where a record has readings of classes."""
     return class_of(end, flow) if end.classes and record.has("class") else None
-
-
-def held(end: End, entry: LinkClass | None) -> End | LinkClass:
-    """What has the discipline and the limit of a queue: the class whose it is, or the end itself.
-
-    Older versions wrote of an end with classes what the link's keys say, and nothing of the classes.
-    """
-    return end if entry is None or entry.queue is None else entry
-
-
-def queues(end: End) -> tuple[End | LinkClass, ...]:
-    """Where packets wait at an end, each with its discipline and limit: in its classes, if it has some."""
-    return tuple(one for one in end.classes if one.leaf and one.queue is not None) or (end,)
-
-
-def place(end: End, entry: LinkClass | None) -> str:
-    """What a queue is called: by the end's label, and its class if it is of one."""
-    return end.label if entry is None else f"{end.label} (class {entry.name})"
 
 
 def drops(record: Record, end: End, entry: LinkClass) -> tuple[Numbers, Numbers]:

@@ -15,7 +15,7 @@ import numpy as np
 from rushhour.quantities.netem_rate import netem_rate
 from rushhour.quantities.tc_units import RATES, scaled
 from rushhour.record import courses
-from rushhour.series.class_queue import class_of, held
+from rushhour.record.classes import class_of, held
 from rushhour.series.netem_bytes import as_counted
 from rushhour.tc import kinds as tc
 from rushhour.traffic import kinds

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.record import courses
+from rushhour.record.classes import class_of, held, place
 from rushhour.record.keys import of_queue
-from rushhour.series.class_queue import class_of, drained_bps, held, in_use, place, waits_s
+from rushhour.series.class_queue import drained_bps, in_use, waits_s
 from rushhour.traffic import kinds
 
 if TYPE_CHECKING:

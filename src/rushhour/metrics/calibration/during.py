@@ -18,9 +18,8 @@ from rushhour.metrics.calibration.finding import (
 from rushhour.metrics.queue import since_start
 from rushhour.metrics.surroundings import bound_ns, carried, sampling_error_ns
 from rushhour.quantities.words import plural
-from rushhour.record import courses
+from rushhour.record import classes, courses
 from rushhour.record.context import LinkClass
-from rushhour.series import class_queue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,7 +124,7 @@ def backlogs(record: Record) -> Iterator[CalibrationFinding]:
     # Only of a fifo is the limit exactly that of what waits.
     for end in record.context.ends.values() if record.has("qdisc") else ():
         if end.role == "queue":
-            for held in class_queue.queues(end):
+            for held in classes.queues(end):
                 yield from _backlog(record, end, held)
 
 
@@ -137,7 +136,7 @@ def _backlog(record: Record, end: End, held: End | LinkClass) -> Iterator[Calibr
     rows = rows if entry is None else rows[rows["parent"] == entry.classid]
     if (held.queue or "fifo").split()[:1] != ["fifo"] or not len(rows):
         return
-    place = class_queue.place(end, entry)
+    place = classes.place(end, entry)
     limits = (("backlog", held.buffer_bytes, "B"), ("qlen", held.buffer_packets, "packets"))
     for column, limit, unit in limits:
         if limit:
