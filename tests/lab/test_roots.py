@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from rushhour.errors import LabError
+from rushhour.files import laid
 from rushhour.lab import root
 from rushhour.lab.root import tree as trees
 from rushhour.lab.tools import Tool
@@ -366,3 +367,22 @@ def test_a_root_is_laid_out_from_what_travels(tmp_path: Path, monkeypatch: pytes
     there = Tool(found.name, "", found.sha256, {"root.tar": blob}, found.sums, ())
     assert files(there) == {"bin/sh": "x", "lib": "-> /usr/lib"}
     assert found.sums["root.tar"] == hashlib.sha256(blob.read_bytes()).hexdigest() == found.sha256
+
+
+def test_a_root_that_was_changed_in_the_cache_is_laid_out_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = find(tar(*SOME), tmp_path)
+    program = root.laid_out(found) / "bin/sh"
+    program.chmod(0o755)
+    program.write_bytes(b"y")
+    monkeypatch.setattr(laid, "_seen", set())  # as by the next command
+    assert files(found) == {"bin/sh": "x", "lib": "-> /usr/lib"}
+
+
+def test_a_kept_root_that_was_changed_is_not_laid_out(tmp_path: Path) -> None:
+    found = find(tar(*SOME), tmp_path)
+    (kept,) = found.files.values()
+    kept.write_bytes(kept.read_bytes().replace(b"x", b"y", 1))
+    with pytest.raises(LabError, match="was changed"):
+        root.laid_out(found)

@@ -1,12 +1,14 @@
 """Real runs: repeatable to the byte, alone and in company, on every kernel."""
 
 import os
+import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from rushhour.errors import AgentError, KernelError
+from rushhour.errors import AgentError, KernelError, LabError
 from rushhour.files.regular import checksum
 from rushhour.lab import kernel
 from rushhour.lab.base import CancelledError, Job
@@ -62,6 +64,17 @@ def digests(record: Path) -> dict[str, str]:
     """Checksums of everything but the manifest, which names host and duration."""
     names = [path for path in record.rglob("*") if path.is_file() and path.name != "manifest.json"]
     return {str(path.relative_to(record)): checksum(path) for path in names}
+
+
+def test_an_image_that_is_not_the_one_that_was_built_does_not_run(image: Kernel, tmp_path: Path) -> None:
+    other = tmp_path / "linux"
+    shutil.copyfile(image.image, other)
+    with other.open("ab") as file:
+        file.write(b"and more")
+    other.chmod(0o755)
+    with pytest.raises(LabError, match="not the one that was built"):
+        UmlLab().run(job(replace(image, image=other)), tmp_path / "run", 0)
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_run_gives_a_record_that_says_what_it_is(image: Kernel, tmp_path: Path) -> None:

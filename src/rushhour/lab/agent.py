@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rushhour.errors import LabError
 from rushhour.files import cache as store
-from rushhour.files import rooms, worn
+from rushhour.files import laid
 from rushhour.files.regular import checksum
 from rushhour.lab import root, system
 from rushhour.lab.base import sha256
@@ -72,9 +72,7 @@ class Agent:
         tools = [tool for tool in tools if not root.is_root(tool)]
         digest = sha256(self.sha256, *(tool.sha256 for tool in tools), *([ROOT] if roots else []))
         place = store.folder("guest", digest[:16])
-        worn.use(place)
-        if not place.is_dir():
-            _lay_out(*_contents(self.binary, tools, roots=roots), place)
+        _lay_out(*_contents(self.binary, tools, roots=roots), place)
         return place
 
 
@@ -134,9 +132,7 @@ def find_for(machine: str) -> Agent | None:
     for place in _built(machine):
         if place.is_file():
             root = store.folder("guest", (digest := checksum(place))[:16])
-            worn.use(root)
-            if not root.is_dir():
-                _lay_out({"init": place}, {}, root)
+            _lay_out({"init": place}, {}, root)
             return Agent(__version__, digest, root, machine)
     return None
 
@@ -161,9 +157,7 @@ def _built(machine: str) -> list[Path]:
 def _identify(binary: Path, _changed: int) -> Agent:
     digest = checksum(binary)
     root = store.folder("guest", digest[:16])
-    worn.use(root)
-    if not root.is_dir():
-        _lay_out({"init": binary}, {}, root)
+    _lay_out({"init": binary}, {}, root)
     command = [str(root / "init"), "--version"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
@@ -178,32 +172,23 @@ def _identify(binary: Path, _changed: int) -> Agent:
 
 
 def _lay_out(contents: Contents, sums: Mapping[str, str], root: Path) -> None:
-    """Make the folder `root`, all at once or not at all; what nobody has used for long makes room for it.
+    """See to it that the folder `root` is there, as it was made; all at once or not at all.
 
     Raises:
         LabError: it cannot be written, or a file is not the one any more that `sums` says.
     """
     try:
-        with rooms.room(root.parent) as room:
-            folder = room / "root"
-            folder.mkdir()
-            _fill(folder, contents, sums)
-            try:
-                folder.rename(root)
-            except OSError:
-                # Another process may have laid out the same one first.
-                if not root.is_dir():
-                    raise
+        laid.out(root, lambda new: _fill(new, contents, sums), _MOST)
     except OSError as error:
         raise LabError(
             f"the guest's root folder cannot be made: {error.strerror}",
             where=str(root),
             hint=store.HINT,
         ) from error
-    worn.clear(root.parent, _MOST)
 
 
 def _fill(folder: Path, contents: Contents, sums: Mapping[str, str]) -> None:
+    folder.mkdir()
     for name in MOUNT_POINTS:
         (folder / name).mkdir()
     for place, content in contents.items():

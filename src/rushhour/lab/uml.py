@@ -14,6 +14,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from rushhour.errors import LabError, UnsupportedError, UsageError
+from rushhour.files.sums import sum_of
 from rushhour.lab import agent, loading, programs, root, splats, tools
 from rushhour.lab.base import CancelledError, Job, sha256
 from rushhour.lab.confine import Ending, Guest, Guests, Limits, Sandbox, told_limits
@@ -265,7 +266,20 @@ def built(tested: Tested) -> Kernel:
             where=tested.name,
             hint=f"{again}  (it only has to be linked again)",
         )
+    _require_same(tested)
     return tested
+
+
+def _require_same(kernel: Kernel) -> None:
+    """That the image is the one that was built: records and baselines call it by its SHA-256."""
+    if kernel.identity.get("image_sha256") != sum_of(kernel.image.resolve()):
+        again = building(str(kernel.origin().get("source", "SOURCE")), "--name", kernel.name)
+        raise LabError(
+            "the kernel's image is not the one that was built",
+            where=str(kernel.image),
+            hint=f"rushhour kernel remove {kernel.name}, then {again}",
+            machine=True,
+        )
 
 
 @cache

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.errors import LabError
-from rushhour.files import cache, rooms, worn
+from rushhour.files import cache, laid, rooms, worn
 from rushhour.files.sums import sum_of
 from rushhour.lab import loading
 from rushhour.lab.base import sha256
@@ -25,7 +25,6 @@ from rushhour.lab.tools import Tool
 from rushhour.plan.programs import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 __all__ = ["find", "is_root", "laid_out", "require"]
@@ -68,11 +67,22 @@ def laid_out(tool: Tool) -> Path:
     Raises:
         LabError: it cannot be laid out.
     """
-    place = cache.folder("roots", tool.sha256)
-    worn.use(place)
-    if not place.is_dir():
-        _make(place, lambda new: packed.unpack(tool.files[_PACKED], new))
+    place, made = cache.folder("roots", tool.sha256), tool.files[_PACKED]
+    try:
+        laid.out(place, lambda new: _unpack(made, tool.sha256, new), _MOST)
+    except OSError as error:
+        raise LabError(
+            f"the root cannot be laid out: {error.strerror}", where=str(place), hint=cache.HINT
+        ) from error
     return place
+
+
+def _unpack(made: Path, digest: str, folder: Path) -> None:
+    if sum_of(made) != digest:
+        raise LabError(
+            "the root that the cache keeps was changed", where=str(made), hint="remove it: it is taken anew"
+        )
+    packed.unpack(made, folder)
 
 
 def _kept(digest: str) -> Path:
@@ -136,21 +146,3 @@ def _some(tree: Tree) -> Tree:
             hint="a root is what a system has from / on: bin, lib, usr …",
         )
     return tree
-
-
-def _make(place: Path, fill: Callable[[Path], None]) -> None:
-    """Make a folder all at once or not at all."""
-    try:
-        with rooms.room(place.parent) as room:
-            fill(room / "root")
-            try:
-                (room / "root").rename(place)
-            except OSError:
-                # Another process may have laid out the same one first.
-                if not place.is_dir():
-                    raise
-    except OSError as error:
-        raise LabError(
-            f"the root cannot be laid out: {error.strerror}", where=str(place), hint=cache.HINT
-        ) from error
-    worn.clear(place.parent, _MOST)
