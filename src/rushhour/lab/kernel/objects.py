@@ -79,8 +79,8 @@ def same_code(repository: Path, base: str, texts: Mapping[str, tuple[str, str]])
 
 
 def noted(place: Path) -> Iterator[tuple[Path, Path]]:
-    """Kbuild's notes in a build directory, each with the object that it is about."""
-    for note in place.rglob(".*.o.cmd"):
+    """Kbuild's notes in a build directory, by their names, each with the object that it is about."""
+    for note in sorted(place.rglob(".*.o.cmd")):
         yield note, note.with_name(note.name[1:].removesuffix(".cmd"))
 
 

@@ -116,13 +116,14 @@ class Reuse:
     def _asked(
         self, unknown: list[tuple[_User, frozenset[str]]], tell: Callable[[str], None]
     ) -> dict[str, frozenset[str] | None]:
-        """What the compiler says of which macros objects use; of a few where these use what differs.
+        """What the compiler says of which macros objects use; of many a few where these use what differs.
 
         A macro that an inline function of the header uses is used by all.
         """
         known: dict[str, frozenset[str] | None] = {}
         rest = unknown
-        for some in (unknown[: len(unknown) // 2 : max(1, len(unknown) // (2 * _FEW))][:_FEW], unknown):
+        few = unknown[: len(unknown) // 2 : max(1, len(unknown) // (2 * _FEW))][:_FEW]
+        for some in (few, unknown) if len(unknown) > 4 * _FEW else (unknown,):
             rest = [(user, names_of) for user, names_of in some if user.name not in known]
             if rest:
                 tell(f"looking at which macros are used in {words(len(rest))}")
