@@ -260,7 +260,7 @@ def built(tested: Tested) -> Kernel:
             f"{tested.name} is not a virtual kernel", hint="to build one: rushhour kernel build SOURCE"
         )
     if "host_sha256" not in tested.identity:
-        again = building(str(tested.origin().get("source", "SOURCE")), "--name", tested.name)
+        again = _building(tested)
         raise LabError(
             "this kernel was built by an older Rush Hour, and does not run on every machine",
             where=tested.name,
@@ -270,10 +270,19 @@ def built(tested: Tested) -> Kernel:
     return tested
 
 
+def _building(kernel: Kernel) -> str:
+    """The command that builds a kernel again; what was sent here does not say of what it was built."""
+    try:
+        source = str(kernel.origin().get("source", "SOURCE"))
+    except OSError:
+        source = "SOURCE"
+    return building(source, "--name", kernel.name)
+
+
 def _require_same(kernel: Kernel) -> None:
     """That the image is the one that was built: records and baselines call it by its SHA-256."""
     if kernel.identity.get("image_sha256") != sum_of(kernel.image.resolve()):
-        again = building(str(kernel.origin().get("source", "SOURCE")), "--name", kernel.name)
+        again = _building(kernel)
         raise LabError(
             "the kernel's image is not the one that was built",
             where=str(kernel.image),
