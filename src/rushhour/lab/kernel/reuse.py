@@ -158,9 +158,11 @@ class Reuse:
 
     def put(self, tell: Callable[[str], None]) -> None:
         """Put in place what need not be compiled."""
-        for name, (_, uses) in self._spared.items():
+        # An object of a file that is gone is gone, too: make tells what lacks.
+        there = {name: uses for name, (_, uses) in self._spared.items() if (self._place / name).exists()}
+        for name in there:
             os.utime(self._place / name)
-            self._spared[name] = ((self._place / name).stat().st_mtime_ns, uses)
+        self._spared = {name: ((self._place / name).stat().st_mtime_ns, uses) for name, uses in there.items()}
         if not self._users:
             return
         tell(f"looking at the source of {words(len(self._users))}")
