@@ -10,6 +10,7 @@ from rushhour.metrics.queue import since_start
 from rushhour.metrics.value import Found, Metric, of_class
 from rushhour.metrics.windows import steady_window
 from rushhour.record import decode
+from rushhour.series import class_queue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,17 +26,10 @@ def divided(record: Record) -> list[End]:
     return [end for end in record.context.ends.values() if end.classes] if record.has("class") else []
 
 
-def class_rows(record: Record, end: End, entry: LinkClass) -> decode.Rows:
-    """The readings of one class."""
-    rows = record.table("class", end=end.end)
-    mine: decode.Rows = rows[rows["handle"] == entry.classid]
-    return mine
-
-
 def _each(record: Record) -> Iterator[tuple[str, End, LinkClass, decode.Rows]]:
     for end in divided(record):
         for entry in end.classes:
-            rows = class_rows(record, end, entry)
+            rows = class_queue.readings(record, end, entry)
             if len(rows):
                 yield of_class(record, end, entry), end, entry, rows
 

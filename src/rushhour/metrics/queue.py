@@ -68,8 +68,9 @@ def _of_bottleneck(record: Record, end: End) -> Iterator[Distribution]:
 def _of_classes(record: Record, end: End) -> dict[str, tuple[Numbers, Numbers]]:
     """By scope of each class of an end through which packets went: stamps in s, and their waits in µs."""
     found = {}
-    for entry in end.classes if record.has("class") else ():
-        t_s, waits = class_queue.packets_s(record, end, entry) if entry.leaf else (np.zeros(0), np.zeros(0))
+    leaves = [entry for entry in end.classes if entry.leaf] if record.has("class") else []
+    for entry in leaves:
+        t_s, waits = class_queue.packets_s(record, end, entry)
         if len(t_s):
             found[of_class(record, end, entry)] = t_s, waits * 1e6
     return found

@@ -33,7 +33,8 @@ Better = Literal["higher", "lower", "none"]
 class MetricValue:
     """One metric of one run at one scope.
 
-    `scope` is `total`, `flow:NAME`, `end:LABEL`, `node:NAME`, `kind:KIND`, `group:NAME` or `program:NAME`.
+    `scope` is `total`, `flow:NAME`, `end:LABEL`, `class:NAME`, `node:NAME`, `kind:KIND`, `group:NAME` or
+    `program:NAME`.
     `value` is None where the metric is undefined, and then `note` says why; a note beside a value is a doubt
     about it.
     """

@@ -17,7 +17,7 @@ from rushhour.traffic import kinds
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rushhour.record.context import Flow
+    from rushhour.record.context import End, Flow, LinkClass
     from rushhour.record.plan_file import PlanFlow
     from rushhour.record.record import Record
 
@@ -113,9 +113,14 @@ def cases(record: Record) -> dict[str, Case]:
 
 def _crowd(record: Record, flow: Flow) -> tuple[int | None, str, str]:
     """What flows that share a queue have in common: the end, the class there, the kind."""
-    end = record.context.ends.get(-1 if flow.bottleneck_end is None else flow.bottleneck_end)
-    entry = None if end is None else classes.class_of(end, flow)
+    _, entry = _bottleneck(record, flow)
     return flow.bottleneck_end, "" if entry is None else entry.name, flow.kind
+
+
+def _bottleneck(record: Record, flow: Flow) -> tuple[End | None, LinkClass | None]:
+    """The end that limits a flow, and the flow's class there."""
+    end = None if flow.bottleneck_end is None else record.context.ends.get(flow.bottleneck_end)
+    return end, None if end is None else classes.class_of(end, flow)
 
 
 def _by_host(record: Record, rates: Mapping[int, float], offered: list[float]) -> list[float]:
@@ -139,8 +144,8 @@ def _case(record: Record, flow: Flow, asked: PlanFlow, load: tuple[float, float]
     idle_ns = courses.mean_base_rtt_ns(flow, ends)
     kept = math.prod(1 - ends[end].loss for end in flow.ends if end in ends)
     kept *= 1 - _dropped_at(record, asked.to)
-    end = None if flow.bottleneck_end is None else ends.get(flow.bottleneck_end)
-    narrow = None if end is None else classes.held(end, classes.class_of(end, flow))
+    end, entry = _bottleneck(record, flow)
+    narrow = None if end is None else classes.held(end, entry)
     buffer = None
     if narrow is not None:
         packets = narrow.buffer_packets and narrow.buffer_packets * (flow.frame_bytes or 0)

@@ -218,9 +218,9 @@ def _buffers(held: list[End | LinkClass]) -> Iterator[str]:
 def _queues(ends: list[End]) -> Iterator[str]:
     """What each end's discipline is; of one with classes theirs too, where they are not all fifos."""
     for end in ends:
-        kinds = sorted({one.queue for one in classes.queues(end) if one is not end and one.queue})
+        inside = sorted({one.queue for one in classes.queues(end) if one is not end and one.queue})
         if end.queue:
-            yield f"{end.queue} ({', '.join(kinds)})" if kinds not in ([], ["fifo"]) else end.queue
+            yield f"{end.queue} ({', '.join(inside)})" if inside not in ([], ["fifo"]) else end.queue
 
 
 def _policers(record: Record) -> dict[str, None]:

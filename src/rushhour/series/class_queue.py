@@ -12,6 +12,7 @@ import numpy as np
 
 from rushhour.record import decode
 from rushhour.record.classes import class_of
+from rushhour.record.tables import chosen
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,14 +29,26 @@ def in_use(record: Record, end: End, flow: Flow) -> LinkClass | None:
     return class_of(end, flow) if end.classes and record.has("class") else None
 
 
+def readings(record: Record, end: End, entry: LinkClass) -> Rows:
+    """The readings of a class."""
+    rows: Rows = record.table("class", end=end.end)
+    return chosen(rows, rows["handle"] == entry.classid)
+
+
+def below(record: Record, end: End, entry: LinkClass) -> Rows:
+    """The readings of the discipline below a class."""
+    rows: Rows = record.table("qdisc", end=end.end)
+    return chosen(rows, rows["parent"] == entry.classid)
+
+
 def drops(record: Record, end: End, entry: LinkClass) -> tuple[Numbers, Numbers]:
     """When the queue of a class was read, in s, and how many packets it had dropped.
 
     The discipline below the class is asked: what that drops later than on arrival, the class does not count.
     """
-    rows = record.table("qdisc", end=end.end) if record.has("qdisc") else _rows(record, end, entry)[:0]
-    rows = rows[rows["parent"] == entry.classid]
-    rows = rows if len(rows) else _rows(record, end, entry)
+    rows = below(record, end, entry) if record.has("qdisc") else None
+    if rows is None or not len(rows):
+        rows = readings(record, end, entry)
     return rows["t_ns"] * 1e-9, decode.unwrap32(rows["drops"]).astype(np.float64)
 
 
@@ -59,7 +72,7 @@ def waits_s(record: Record, end: End, entry: LinkClass) -> tuple[Numbers, Number
 def packets_s(record: Record, end: End, entry: LinkClass) -> tuple[Numbers, Numbers]:
     """The same for each packet that left a class, by the reading before: stamps and waits in s, [packets]."""
     t_s, delay = waits_s(record, end, entry)
-    sent = decode.unwrap32(_rows(record, end, entry)["packets"]).astype(np.int64)
+    sent = decode.unwrap32(readings(record, end, entry)["packets"]).astype(np.int64)
     left = np.maximum(0, np.diff(sent, append=sent[-1:]))[: len(t_s)]
     return np.repeat(t_s, left), np.repeat(delay, left)
 
@@ -74,11 +87,5 @@ def drained_bps(record: Record, end: End, entry: LinkClass) -> float:
 
 def _counts(record: Record, end: End, entry: LinkClass) -> tuple[Numbers, Numbers, Numbers]:
     """Stamps in s, bytes sent so far and bytes waiting, of each reading of a class."""
-    rows = _rows(record, end, entry)
+    rows = readings(record, end, entry)
     return rows["t_ns"] * 1e-9, rows["bytes"].astype(np.float64), rows["backlog"].astype(np.float64)
-
-
-def _rows(record: Record, end: End, entry: LinkClass) -> Rows:
-    rows: Rows = record.table("class", end=end.end)
-    mine: Rows = rows[rows["handle"] == entry.classid]
-    return mine

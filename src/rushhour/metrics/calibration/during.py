@@ -20,6 +20,7 @@ from rushhour.metrics.surroundings import bound_ns, carried, sampling_error_ns
 from rushhour.quantities.words import plural
 from rushhour.record import classes, courses
 from rushhour.record.context import LinkClass
+from rushhour.series import class_queue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -132,8 +133,7 @@ def _backlog(record: Record, end: End, held: End | LinkClass) -> Iterator[Calibr
     entry = held if isinstance(held, LinkClass) else None
     if entry is None and end.classes:
         return  # an older version wrote the record, and nothing of what its classes hold
-    rows = record.root_qdisc(end.end) if entry is None else record.table("qdisc", end=end.end)
-    rows = rows if entry is None else rows[rows["parent"] == entry.classid]
+    rows = record.root_qdisc(end.end) if entry is None else class_queue.below(record, end, entry)
     if (held.queue or "fifo").split()[:1] != ["fifo"] or not len(rows):
         return
     place = classes.place(end, entry)
