@@ -99,6 +99,18 @@ def test_equal_files_are_one_root_whatever_they_come_in(tmp_path: Path) -> None:
     assert find(folder, tmp_path).sha256 not in {taken.sha256, again.sha256}
 
 
+def test_names_of_a_folder_need_not_be_text(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin/sh").write_bytes(b"x")
+    (folder / "bin/sh").chmod(0o755)
+    strange = os.fsdecode(b"\xff")
+    (folder / "bin" / strange).write_bytes(b"y")
+    assert files(find(folder, tmp_path)) == {"bin/sh": "x", f"bin/{strange}": "y"}
+    (folder / "bin" / strange).write_bytes(b"z")
+    assert files(find(folder, tmp_path))[f"bin/{strange}"] == "z"
+
+
 def test_zstd_is_read(tmp_path: Path) -> None:
     packed = subprocess.run(["zstd", "-qc"], input=tar(*SOME), capture_output=True, check=True).stdout
     assert find(packed, tmp_path).sha256 == find(tar(*SOME), tmp_path).sha256

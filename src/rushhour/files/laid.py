@@ -8,13 +8,10 @@ folder, in `.made`; every process looks at it once, and a folder that is another
 from __future__ import annotations
 
 import fcntl
-import hashlib
-import os
-import stat
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING
 
-from rushhour.files import rooms, worn
+from rushhour.files import rooms, state, worn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,18 +69,7 @@ def _turn(place: Path) -> Iterator[IO[str] | None]:
 
 
 def _state(place: Path) -> str:
-    """A hash that is another one when anything in the folder was changed."""
-    whole = hashlib.sha256()
-    for above, folders, names in os.walk(place):
-        folders.sort()
-        for name in sorted((*folders, *names)):
-            path = os.path.join(above, name)  # noqa: PTH118 - a root has ten thousand files
-            about = os.lstat(path)
-            told = [about.st_mode]
-            if not stat.S_ISDIR(about.st_mode):
-                told += [about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino]
-            whole.update(f"{os.path.relpath(path, place)!r} {told}\n".encode(errors="surrogateescape"))
-    return whole.hexdigest()
+    return state.hashed(state.entries(place))
 
 
 def _forget(parent: Path) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from typing import TYPE_CHECKING
 
 from rushhour.errors import LabError
-from rushhour.lab.base import sha256
+from rushhour.files import state
 from rushhour.lab.loading import check_open
 from rushhour.lab.root.tree import MOST_FILES, Data, Entry, Tree
 
@@ -18,11 +17,7 @@ if TYPE_CHECKING:
 
 def stamp(folder: Path) -> str:
     """A hash that is another one when anything in the folder was changed."""
-    lines = []
-    for name, about in _all(folder):
-        told = (about.st_mode, about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino)
-        lines.append(f"{name} {told}")
-    return sha256(str(folder), *lines)
+    return state.hashed(_all(folder))
 
 
 def add(tree: Tree, folder: Path) -> None:
@@ -43,26 +38,16 @@ def add(tree: Tree, folder: Path) -> None:
             tree.put(name, Entry(data=data, runs=bool(about.st_mode & 0o111), time=time))
 
 
-def _all(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Everything below a folder, by its path from there, in order; links are not followed."""
-    seen = 0
-    waiting = [""]
-    while waiting:
-        name = waiting.pop()
-        try:
-            inside = sorted(os.scandir(folder / name), key=lambda one: one.name)
-            for entry in inside:
-                about = entry.stat(follow_symlinks=False)
-                below = f"{name}/{entry.name}" if name else entry.name
-                if stat.S_ISDIR(about.st_mode):
-                    waiting.append(below)
-                yield below, about
-        except OSError as error:
-            raise LabError(
-                f"the root cannot be read whole: {error.strerror}",
-                where=str(error.filename or folder),
-                hint='as who may read it: tar -C FOLDER -c . > root.tar; then root = "root.tar"',
-            ) from error
-        seen += len(inside)
-        if seen > MOST_FILES:
-            raise LabError(f"a root has at most {MOST_FILES} files", where=str(folder))
+def _all(folder: Path) -> Iterator[state.Entry]:
+    """Everything below a folder, by its path from there, in order."""
+    try:
+        for seen, entry in enumerate(state.entries(folder)):
+            if seen >= MOST_FILES:
+                raise LabError(f"a root has at most {MOST_FILES} files", where=str(folder))
+            yield entry
+    except OSError as error:
+        raise LabError(
+            f"the root cannot be read whole: {error.strerror}",
+            where=str(error.filename or folder),
+            hint='as who may read it: tar -C FOLDER -c . > root.tar; then root = "root.tar"',
+        ) from error
