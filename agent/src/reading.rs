@@ -28,6 +28,7 @@ use crate::kernel::clock::Clock;
 use crate::kernel::netlink::{fetch, Message, Socket, AHEAD};
 use crate::kernel::netns::Nodes;
 use crate::kernel::sys::machine::owns_kernel;
+use crate::kernel::sys::time::thread_cpu_ns;
 use crate::kernel::sys::together::{Step, Together};
 use crate::kernel::sys::visit::{Moment, Visit};
 use crate::path::Topology;
@@ -84,10 +85,13 @@ pub struct Sampler<'a> {
     left_out: u64,
 }
 
-/// When the next reading is due after one at `at_ns` that began at `now_ns`. What has passed by then is left out: to catch up
-/// would put off the end, and read again and again what has hardly changed.
-fn next_due(at_ns: i64, now_ns: i64, sample_ns: i64) -> i64 {
-    (at_ns + sample_ns).max((now_ns.div_euclid(sample_ns) + 1) * sample_ns)
+/// When the next reading is due after one at `at_ns` that began at `now_ns` and kept the processor for `busy_ns`. What has passed by
+/// then is left out: to catch up would put off the end, and read again and again what has hardly changed. So is what would leave
+/// others less than half of the processor: who reads comes before them.
+fn next_due(at_ns: i64, (now_ns, busy_ns): (i64, i64), sample_ns: i64) -> i64 {
+    let passed = now_ns.div_euclid(sample_ns) + 1;
+    let free = (now_ns + 2 * busy_ns - 1).div_euclid(sample_ns) + 1;
+    (at_ns + sample_ns).max(passed.max(free) * sample_ns)
 }
 
 /// This instant and those that follow, to the first at which totals are due, or the end.
@@ -168,13 +172,13 @@ impl<'a> Sampler<'a> {
         self.lateness.as_ref()
     }
 
-    /// Says so where readings had to be left out because one takes longer than the interval.
+    /// Says so where readings had to be left out because one takes too long for the interval.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         let (asked, interval_us) = (self.made + self.left_out, self.sample_ns as f64 / 1e3);
         (self.left_out * FEW > asked).then(|| {
             format!(
-                "{} of {asked} readings were left out: one took longer than the interval of {interval_us} µs",
+                "{} of {asked} readings were left out: one took more than half of the interval of {interval_us} µs",
                 self.left_out
             )
         })
@@ -185,18 +189,28 @@ impl<'a> Sampler<'a> {
         let mut at_ns = 0;
         loop {
             let now_ns = self.begin(at_ns)?;
-            self.read(at_ns, now_ns)?;
+            let busy_ns = self.busy_with(|sampler| sampler.read(at_ns, now_ns))?;
             self.made += 1;
             if at_ns >= self.duration_ns || self.clock.is_over() {
                 return Ok(());
             }
             let due_ns = match self.ahead.front() {
                 Some((at_ns, _)) => *at_ns,
-                None => next_due(at_ns, now_ns, self.sample_ns).min(self.duration_ns),
+                None => next_due(at_ns, (now_ns, busy_ns), self.sample_ns).min(self.duration_ns),
             };
             self.left_out += ((due_ns - at_ns - 1) / self.sample_ns) as u64;
             at_ns = due_ns;
         }
+    }
+
+    /// How long that keeps the processor, where time is real.
+    fn busy_with(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<i64> {
+        if self.lateness.is_none() {
+            return work(self).map(|()| 0);
+        }
+        let before_ns = thread_cpu_ns();
+        work(self)?;
+        Ok(thread_cpu_ns() - before_ns)
     }
 
     fn read(&mut self, at_ns: i64, now_ns: i64) -> Result<()> {
@@ -336,10 +350,17 @@ mod tests {
     fn readings_whose_time_has_passed_are_left_out() {
         // Punctual, a little late, so late that the next two have passed.
         for (now_ns, due_ns) in [(100, 120), (119, 120), (120, 140), (145, 160), (159, 160), (160, 180)] {
-            assert_eq!(next_due(100, now_ns, 20), due_ns, "{now_ns}");
+            assert_eq!(next_due(100, (now_ns, 0), 20), due_ns, "{now_ns}");
         }
         // A clock that is a little early does not repeat a reading.
-        assert_eq!(next_due(100, 99, 20), 120);
+        assert_eq!(next_due(100, (99, 0), 20), 120);
+    }
+
+    #[test]
+    fn readings_leave_others_half_of_the_processor() {
+        for (busy_ns, due_ns) in [(5, 120), (10, 120), (11, 140), (20, 140), (21, 160)] {
+            assert_eq!(next_due(100, (100, busy_ns), 20), due_ns, "{busy_ns}");
+        }
     }
 
     #[test]

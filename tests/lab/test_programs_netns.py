@@ -110,6 +110,25 @@ def test_programs_run_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert any("are not followed" in one for one in record.manifest["warnings"]) is not followed
 
 
+def test_nodes_have_tables_of_connections_of_their_own(tmp_path: Path) -> None:
+    # Who lists the sockets of the machine's goes through all of it, and that of 24 GiB has 262 144 places.
+    setting = Path("/proc/sys/net/ipv4/tcp_child_ehash_entries")
+    if not setting.exists():
+        pytest.skip("the kernel has this from 6.1 on")
+    before = setting.read_text()
+    tables = [
+        f'[[program]]\nname = "{node}"\nnode = "{node}"\nuntil = "exit"\n'
+        'command = ["cat", "/proc/sys/net/ipv4/tcp_ehash_entries"]\n'
+        for node in ("s1", "r1")
+    ]
+    topology = 'duration = "2s"\ntopology = { preset = "dumbbell", rate = "10mbit", rtt = "10ms" }\n'
+    asked = job(tmp_path, topology + "".join(tables))
+    record = Record.open(NetnsLab(trust_programs=True).run(asked, tmp_path / "run"))
+    # A negative number is that of a table which is shared.
+    assert [line.text for line in record.output()] == ["8192", "8192"]
+    assert setting.read_text() == before
+
+
 def test_a_scenario_is_not_trusted_by_itself(tmp_path: Path) -> None:
     refused = NetnsLab().refusal(job(tmp_path, WEB.replace("mine a", "cat 'a b'")))
     assert isinstance(refused, UnsupportedError)

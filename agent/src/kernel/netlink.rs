@@ -4,6 +4,7 @@
 
 mod attributes;
 mod dump;
+mod each;
 mod heard;
 mod reply;
 mod room;

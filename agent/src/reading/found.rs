@@ -263,6 +263,18 @@ impl Book {
         [at, at.back()].map(|at| conversation.is_flow(at.way))
     }
 
+    /// Whether a TCP connection that was entered after that time has an end at a followed node of which the kernel has not told, and
+    /// which is not closed.
+    #[must_use]
+    pub fn awaits_sockets(&self, since_ns: i64) -> bool {
+        let young = self.conversations.iter().rev().take_while(|one| one.first_ns >= since_ns);
+        let followed = |end: End| self.node(end.address).is_some_and(|node| self.followed.contains(node));
+        let awaited = |one: &Conversation, end: usize| {
+            !one.halves[end].known && !one.is_closed(end) && followed(one.ends[end])
+        };
+        young.filter(|one| one.protocol == Protocol::Tcp).any(|one| awaited(one, 0) || awaited(one, 1))
+    }
+
     /// Counts datagrams of a direction, and their bytes of payload, where they leave or arrive.
     pub fn datagrams(&mut self, at: At, leaving: bool, count: (u64, u64), t_ns: i64) {
         let end = if leaving { at.way } else { 1 - at.way };

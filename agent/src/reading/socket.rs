@@ -1,6 +1,8 @@
 //! TCP sockets by `sock_diag` (`inet_diag_msg` and its attributes, `include/uapi/linux/inet_diag.h`).
 
 mod followed;
+mod table;
+mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -17,10 +19,9 @@ use crate::reading::found::Shared;
 use crate::record::table::TableWriter;
 
 use followed::{Followed, Last};
-
-pub(super) const SOCK_DIAG_BY_FAMILY: u16 = 20;
-/// Every state but `TIME_WAIT`, `CLOSE`, `LISTEN` and the two of half-open requests: those have no `tcp_info`.
-pub(super) const STATES: u32 = (1 << 1) | (1 << 2) | (1 << 4) | (1 << 5) | (1 << 8) | (1 << 9) | (1 << 11);
+use table::Table;
+pub(super) use table::{SOCK_DIAG_BY_FAMILY, STATES};
+use turns::{Turn, Turns};
 
 const INFO: u16 = 2;
 const VEGASINFO: u16 = 3;
@@ -38,7 +39,8 @@ const CC_INFO: usize = 20;
 #[derive(Debug)]
 pub struct Sockets {
     folder: PathBuf,
-    dumps: Vec<(Socket, Message)>,
+    asked: Vec<Table>,
+    turns: Option<Turns>,
     table: Option<TableWriter>,
     flows: Flows,
     followed: Option<Followed>,
@@ -80,25 +82,13 @@ fn asked<'a>(plan: &'a Plan, nodes: &Nodes) -> Vec<(&'a str, u8)> {
     asked
 }
 
-fn request(family: u8) -> Message {
-    let wanted = [INFO, VEGASINFO, CONG, SKMEMINFO].iter().fold(0_u8, |bits, kind| bits | 1 << (kind - 1));
-    // struct inet_diag_req_v2: family, protocol, extensions, padding, states, then a socket id that matches all.
-    let mut header = vec![family, libc::IPPROTO_TCP as u8, wanted, 0];
-    header.extend(STATES.to_ne_bytes());
-    header.resize(56, 0);
-    Message::new("list TCP sockets", SOCK_DIAG_BY_FAMILY, 0, &header)
-}
-
 impl Sockets {
     pub fn open(plan: &Plan, nodes: &Nodes, raw: &Path, found: Option<&Shared>) -> Result<Self> {
-        let dumps = asked(plan, nodes).into_iter().map(|(node, family)| {
-            let socket = Socket::for_dumps_in(nodes, node, libc::NETLINK_SOCK_DIAG)?;
-            Ok((socket, request(family)))
-        });
-        let dumps = dumps.collect::<Result<_>>()?;
+        let asked = asked(plan, nodes).into_iter().map(|(node, family)| Table::open(nodes, node, family));
         Ok(Self {
             folder: raw.to_owned(),
-            dumps,
+            asked: asked.collect::<Result<_>>()?,
+            turns: Turns::of(plan, nodes),
             table: None,
             flows: Flows {
                 count: plan.flow_numbers(),
@@ -113,29 +103,34 @@ impl Sockets {
 
     /// What [`Self::read`] will ask for.
     pub fn dumps(&mut self) -> impl Iterator<Item = (&mut Socket, &Message)> {
-        self.dumps.iter_mut().map(|(socket, message)| (socket, &*message))
+        self.asked.iter_mut().map(Table::dump)
     }
 
     pub fn read(&mut self, now_ns: i64) -> Result<()> {
-        let Self { folder, dumps, table, flows, followed, duration_ns } = self;
-        let mut rows = Rows { folder, table };
+        let Self { folder, asked, turns, table, flows, followed, duration_ns } = self;
+        let mut rows = Rows { folder, table, turns: turns.as_mut() };
         if let Some(followed) = followed {
             for last in followed.last_words(now_ns, *duration_ns)? {
                 rows.keep_last(followed, &last)?;
             }
         }
-        let mut outcome = Ok(());
-        for (socket, message) in dumps {
-            socket.dump(message, |payload| {
-                if outcome.is_ok() {
-                    outcome = match followed {
-                        Some(followed) => rows.keep_followed(followed, now_ns, payload),
-                        None => rows.keep_of(flows, now_ns, payload),
-                    };
-                }
-            })?;
+        let awaits = |since_ns| followed.as_ref().is_some_and(|followed| followed.awaits_sockets(since_ns));
+        let turn = rows.turns.as_mut().map(|turns| turns.begin(now_ns, awaits));
+        for table in asked {
+            let keep = |payload: &[u8]| match followed {
+                Some(followed) => rows.keep_followed(followed, now_ns, payload),
+                None => rows.keep_of(flows, now_ns, payload),
+            };
+            match turn {
+                None => table.go_through(keep)?,
+                Some(Turn::Whole) => table.go_through_and_note(keep)?,
+                Some(Turn::Known) => table.ask_known(keep)?,
+            }
         }
-        outcome
+        if let (Some(turns), Some(Turn::Whole)) = (turns, turn) {
+            turns.end(now_ns);
+        }
+        Ok(())
     }
 
     pub fn flush(&mut self) -> Result<()> {
@@ -236,24 +231,28 @@ fn create(folder: &Path, info: usize) -> Result<TableWriter> {
 struct Rows<'a> {
     folder: &'a Path,
     table: &'a mut Option<TableWriter>,
+    turns: Option<&'a mut Turns>,
 }
 
 impl Rows<'_> {
-    fn keep_of(&mut self, flows: &Flows, now_ns: i64, payload: &[u8]) -> Result<()> {
-        let Some(side) = flow_of(payload, flows) else { return Ok(()) };
-        let Some((message, rest)) = payload.split_at_checked(MESSAGE) else { return Ok(()) };
-        self.row(side, now_ns, message, &read_attributes(rest))
+    /// Gives whether it is one of a flow.
+    fn keep_of(&mut self, flows: &Flows, now_ns: i64, payload: &[u8]) -> Result<bool> {
+        let Some(side) = flow_of(payload, flows) else { return Ok(false) };
+        let Some((message, rest)) = payload.split_at_checked(MESSAGE) else { return Ok(false) };
+        self.row(side, now_ns, message, &read_attributes(rest))?;
+        Ok(true)
     }
 
-    /// A socket may be a side of two flows: of what it sends and of what it receives.
-    fn keep_followed(&mut self, followed: &mut Followed, now_ns: i64, payload: &[u8]) -> Result<()> {
-        let Some((message, rest)) = payload.split_at_checked(MESSAGE) else { return Ok(()) };
+    /// Likewise; a socket may be a side of two flows: of what it sends and of what it receives.
+    fn keep_followed(&mut self, followed: &mut Followed, now_ns: i64, payload: &[u8]) -> Result<bool> {
+        let Some((message, rest)) = payload.split_at_checked(MESSAGE) else { return Ok(false) };
         let found = read_attributes(rest);
-        for side in followed.sides(payload, found.info, now_ns) {
-            let name = followed.name(side, found.cc);
-            self.row(side, now_ns, message, &Attributes { cc: &name, ..found })?;
+        let sides = followed.sides(payload, found.info, now_ns);
+        for side in &sides {
+            let name = followed.name(*side, found.cc);
+            self.row(*side, now_ns, message, &Attributes { cc: &name, ..found })?;
         }
-        Ok(())
+        Ok(!sides.is_empty())
     }
 
     /// The last words of a socket, which was closed meanwhile.
@@ -277,6 +276,7 @@ impl Rows<'_> {
         if found.info.is_empty() {
             return Ok(());
         }
+        self.turns.iter_mut().for_each(|turns| turns.seen((flow, side)));
         // The kernel decides how long its tcp_info is; all sockets of one kernel agree.
         let table = match self.table {
             Some(table) => table,
@@ -351,12 +351,5 @@ mod tests {
         assert_eq!(flow_of(&payload(40_000, FIRST_PORT + 2), &flows), None);
         assert_eq!(flow_of(&payload(FIRST_PORT + 2, 40_000), &flows), None);
         assert_eq!(flow_of(&payload(40_000, FIRST_PORT + 1), &flows), Some((1, 0)));
-    }
-
-    #[test]
-    fn the_request_is_an_inet_diag_req_v2() {
-        let bytes = request(2).body.bytes().to_vec();
-        assert_eq!(bytes.len(), 56);
-        assert_eq!(bytes[..4], [2, 6, 0b100_1110, 0]);
     }
 }

@@ -225,3 +225,21 @@ fn datagrams_are_counted_where_they_leave_and_arrive() {
     assert_eq!((flow.first_ns, flow.connected_ns, flow.last_ns), (5, Some(5), 12));
     assert_eq!((flow.sender_done_ns, flow.receiver_done_ns), (Some(7), Some(9)));
 }
+
+#[test]
+fn the_socket_of_a_new_connection_is_awaited_until_it_is_told_of_or_closed() {
+    let mut book = empty();
+    assert!(!book.awaits_sockets(0));
+    pass(&mut book, CLIENT, there(40_000), &[(100, SYN_SENT, ESTABLISHED)]);
+    assert!(book.awaits_sockets(50));
+    // Of an older one that is silent the table tells sooner or later.
+    assert!(!book.awaits_sockets(101));
+    let Owner::Found(at) = book.owner(Protocol::Tcp, there(40_000), 110) else { panic!("not found") };
+    book.told(at, &Info::default());
+    // The other end is at a node that is not followed.
+    assert!(!book.awaits_sockets(50));
+    pass(&mut book, CLIENT, there(40_001), &[(120, SYN_SENT, ESTABLISHED)]);
+    assert!(book.awaits_sockets(50));
+    pass(&mut book, CLIENT, there(40_001), &[(130, ESTABLISHED, CLOSE)]);
+    assert!(!book.awaits_sockets(50));
+}

@@ -52,6 +52,11 @@ impl Followed {
         sides.into_iter().zip(told).filter_map(|(side, is_one)| is_one.then_some(side)).collect()
     }
 
+    /// Whether a connection that came after that time has a socket here that was not seen.
+    pub fn awaits_sockets(&self, since_ns: i64) -> bool {
+        open(&self.book).awaits_sockets(since_ns)
+    }
+
     /// Notes the congestion control of a side, or gives the one that was noted.
     pub fn name(&mut self, side: (u32, u8), name: &[u8]) -> Vec<u8> {
         if name.is_empty() {
