@@ -67,3 +67,20 @@ def test_an_overlong_queue_shows_as_delay_under_load(tmp_path: Path) -> None:
     found = VirtualPath(tmp_path, forward={"buffer": "10MB", "rate": "20mbit"}).measured()
     assert (found["a→b"].queue_ns or 0) > 3 * (found["a→b"].idle_rtt_ns or 0)
     assert (found["b→a"].queue_ns or 0) < (found["b→a"].idle_rtt_ns or 0)
+
+
+def test_echoes_that_the_end_overtakes_are_not_lost(tmp_path: Path) -> None:
+    # A fifth of the requests are under way when the idle path has been watched for 300 ms.
+    far = {"delay": "30ms"}
+    for way in VirtualPath(tmp_path, forward=far, reverse=far).measured().values():
+        assert way.ping_loss == 0
+        assert way.single is not None
+        assert way.single.ping_loss == 0
+
+
+def test_echoes_that_are_lost_are_counted(tmp_path: Path) -> None:
+    # Of 30 requests, the last two under way, and of their 28 answers, by one seed.
+    for way in VirtualPath(tmp_path, forward={"loss": "20%"}).measured().values():
+        assert way.ping_loss is not None
+        assert way.ping_loss * 28 == pytest.approx(round(way.ping_loss * 28))
+        assert 0.05 < way.ping_loss < 0.4

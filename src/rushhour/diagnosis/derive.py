@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.diagnosis import measure
+from rushhour.diagnosis import echoes, measure
 from rushhour.diagnosis.case import sender
 from rushhour.diagnosis.derive_tcp import capacity_of, tcp
 from rushhour.diagnosis.measured import Measured, Sizes, Train, Udp
@@ -100,23 +100,15 @@ def _completion(record: Record, end: str) -> float | None:
 
 
 def _idle(record: Record, end: str, made: Measured) -> Measured:
-    trips = echoes(record, f"ping-{end}")
+    trips = echoes.round_trips(record, f"ping-{end}")
     if trips is not None and len(trips):
         known = trips[~np.isnan(trips)]
-        made = replace(made, ping_loss=1 - len(known) / len(trips))
+        made = replace(made, ping_loss=echoes.lost(record, f"ping-{end}"))
         if len(known):
             middle, far = np.percentile(known, [50, 95])
             # The least is the path; what is above it is the machines' own tardiness, or others' traffic.
             made = replace(made, idle_rtt_ns=int(middle), idle_rtt_p95_ns=int(far))
     return made
-
-
-def echoes(record: Record, name: str) -> NDArray[np.float64] | None:
-    """Round trips of an echo flow in ns [n], nan without an answer; None where there is no such flow."""
-    flow = _flow(record, name)
-    if flow is None or not record.has("ping"):
-        return None
-    return record.series("ping_rtt_us", flow=flow.id).values * 1e3
 
 
 def _train(record: Record, flow: Flow) -> Train | None:
@@ -146,7 +138,7 @@ def _sizes(records: Sequence[Record], end: str) -> Sizes:
     for record, flow in found:
         if not flow.name.endswith(f"-{end}") or not flow.name.startswith("size-"):
             continue
-        trips = echoes(record, flow.name)
+        trips = echoes.round_trips(record, flow.name)
         # An error of one size is told to the sockets of all: what counts is whether an answer came.
         answered[int(flow.name.split("-")[1])] = trips is not None and not bool(np.isnan(trips).all())
     passed = max((size for size, came in answered.items() if came), default=None)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rushhour.causes.thresholds import FULL
+from rushhour.diagnosis import echoes
 from rushhour.diagnosis.measured import Tcp
 from rushhour.metrics.tcp import last, retransmitted
 from rushhour.record import decode
@@ -63,7 +64,7 @@ def tcp(record: Record, end: str, most_bps: float, idle_rtt_ns: int | None) -> T
         rtt_at_loss_ns=_at_loss(record, began),
         loaded_rtt_ns=_echo(record, end, 50),
         loaded_p95_ns=_echo(record, end, 95),
-        ping_loss=_echo_loss(record, end),
+        ping_loss=echoes.lost(record, f"ping-{end}"),
         line_bps=_percentile(record, began, "delivery_rate", 90, 8.0),
         pacing_bps=_percentile(record, began, "pacing_rate", 50, 8.0),
         mss=mss,
@@ -219,24 +220,11 @@ def _at_loss(record: Record, flows: Sequence[Flow]) -> int | None:
 
 
 def _echo(record: Record, end: str, rank: int) -> int | None:
-    trips = _echoes(record, end)
+    trips = echoes.round_trips(record, f"ping-{end}")
     known = trips[~np.isnan(trips)] if trips is not None else np.zeros(0)
     # The first quarter is before the flow has filled anything.
     known = known[len(known) // 4 :]
     return int(np.percentile(known, rank)) if len(known) else None
-
-
-def _echo_loss(record: Record, end: str) -> float | None:
-    trips = _echoes(record, end)
-    return float(np.isnan(trips).mean()) if trips is not None and len(trips) else None
-
-
-def _echoes(record: Record, end: str) -> Numbers | None:
-    flow = next((one for one in record.flows("ping") if one.name == f"ping-{end}"), None)
-    if flow is None or not record.has("ping"):
-        return None
-    values: Numbers = record.series("ping_rtt_us", flow=flow.id).values * 1e3
-    return values
 
 
 def _percentile(record: Record, flows: Sequence[Flow], field: str, rank: int, factor: float) -> float | None:

@@ -103,12 +103,8 @@ class Procedure:
         phase = measure.single(self.known, direction)
         self._try(phase)
         one = self.measured()[direction]
-        if (
-            one.single is not None
-            and one.single.error
-            and one.ping_loss is not None
-            and 0 < one.ping_loss < 1
-        ):
+        answers = one.ping_loss is not None and one.ping_loss < 1
+        if answers and one.single is not None and one.single.error:
             self._try(measure.single(replace(self.known, patient=True), direction))
 
     def _datagrams(self) -> None:

@@ -28,16 +28,27 @@ _LEFT = 0
 def _loss(record: Record) -> Iterator[Found]:
     sent_of_all, arrived_of_all = 0, 0
     for flow in record.flows(*kinds.DATAGRAMS):
-        counts = _sent_and_arrived(record, flow)
-        if counts is None:
+        fate = known_fate(record, flow)
+        if fate is None:
             continue
-        sent, arrived = counts
-        sent = max(arrived, sent - under_way(record, flow))
+        sent, arrived = fate
         yield ratio(of_flow(flow), sent - arrived, sent, _NONE_SENT)
         if flow.kind in kinds.UDP_STREAMS:
             sent_of_all, arrived_of_all = sent_of_all + sent, arrived_of_all + arrived
     if sent_of_all:
         yield Found(TOTAL, (sent_of_all - arrived_of_all) / sent_of_all)
+
+
+def known_fate(record: Record, flow: Flow) -> tuple[int, int] | None:
+    """Messages of a flow of which it is known what became of them, and those of them that arrived.
+
+    None where nobody counted.
+    """
+    counts = _sent_and_arrived(record, flow)
+    if counts is None:
+        return None
+    sent, arrived = counts
+    return max(arrived, sent - under_way(record, flow)), arrived
 
 
 def under_way(record: Record, flow: Flow) -> int:
