@@ -19,6 +19,7 @@ mod mptcp;
 pub mod pause;
 mod pinned;
 pub mod serial;
+mod tables;
 pub mod wire;
 mod wired;
 

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{
-    addresses, devices, disturb, egress, ends, ingress, interface, lined, links, mptcp, pinned, place, wire,
-    Element, Topology,
+    addresses, devices, disturb, egress, ends, ingress, interface, lined, links, mptcp, pinned, place,
+    tables, wire, Element, Topology,
 };
 use crate::error::{Context, Error, Result, UNSUPPORTED};
 use crate::kernel::netlink::{Message, Opening, Refusal, Socket};
@@ -14,7 +14,7 @@ use crate::kernel::sys;
 use crate::kernel::sys::files::Text;
 use crate::kernel::sysctl;
 use crate::lab::Lab;
-use crate::plan::{Kind, Node, Plan, Wire};
+use crate::plan::{Node, Plan, Wire};
 
 /// Time for the kernel's workers to notice that links are up and to take IPv6 addresses into use.
 const SETTLE_NS: i64 = 10_000_000;
@@ -24,11 +24,6 @@ const FILES_PER_NODE: u64 = 4;
 /// Two sockets and what waits for them.
 const FILES_PER_FLOW: u64 = 8;
 const OTHER_FILES: u64 = 1024;
-
-/// Places in the table of connections of nodes that are made here; 0 is the machine's table.
-const CHILD_ENTRIES: &str = "net.ipv4.tcp_child_ehash_entries";
-const LEAST_ENTRIES: usize = 1024;
-const MANY_ENTRIES: usize = 8192;
 
 /// Builds the plan's network. On return every device is up and every queue in place.
 pub fn build(plan: &Plan, nodes: &mut Nodes, lab: Lab) -> Result<Topology> {
@@ -48,7 +43,7 @@ pub fn build(plan: &Plan, nodes: &mut Nodes, lab: Lab) -> Result<Topology> {
         // Else some kernels put three idle tunnel devices into every node.
         sysctl::write_if_there("net.core.fb_tunnels_only_for_init_net", "2")?;
     }
-    with_fitting_tables(plan, lab, || make_nodes(&mut topology, plan, nodes))?;
+    tables::fitting(plan, lab, nodes, |nodes| make_nodes(&mut topology, plan, nodes))?;
     let inner = lined::open(plan, nodes)?;
     make_links(&mut topology, plan, nodes)?;
     devices::wait_for_turn(plan, lab);
@@ -64,26 +59,6 @@ pub fn build(plan: &Plan, nodes: &mut Nodes, lab: Lab) -> Result<Topology> {
     route(&mut topology, plan, nodes, lab)?;
     queue(&mut topology, plan, nodes)?;
     Ok(topology)
-}
-
-/// Runs `make`, which makes nodes. On this machine's kernel they get tables of TCP connections of their own (from Linux 6.1 on), about
-/// as large as those of a virtual kernel (`hash_entries` of `lab/uml.py`): the machine's is made by its memory, and each reading may go
-/// through all of it. On 24 GiB the readings of six nodes took a whole processor.
-fn with_fitting_tables(plan: &Plan, lab: Lab, make: impl FnOnce() -> Result<()>) -> Result<()> {
-    if lab != Lab::Namespaces || !sysctl::is_writable(CHILD_ENTRIES) {
-        return make();
-    }
-    // Half as many as there are places may wait in `TIME_WAIT`.
-    let come_and_go = plan.found.is_some()
-        || !plan.programs.is_empty()
-        || plan.flows.iter().any(|flow| flow.kind == Kind::Crr);
-    let fitting = (4 * plan.flows.len()).next_power_of_two();
-    let entries = fitting.max(if come_and_go { MANY_ENTRIES } else { LEAST_ENTRIES });
-    let before = sysctl::read(CHILD_ENTRIES)?;
-    sysctl::write(CHILD_ENTRIES, &entries.to_string())?;
-    let outcome = make();
-    sysctl::write(CHILD_ENTRIES, &before)?;
-    outcome
 }
 
 /// A namespace for each node, and a socket in it.
