@@ -341,6 +341,13 @@ impl Plan {
         self.flows.iter().map(|flow| flow.id.saturating_add(1)).max().unwrap_or(0)
     }
 
+    /// Whether there may be any number of connections: each transaction has its own, or others than flows make them.
+    #[must_use]
+    pub fn connects_without_number(&self) -> bool {
+        let many = |flow: &Flow| flow.kind == Kind::Crr;
+        self.flows.iter().any(many) || !self.programs.is_empty() || self.found.is_some()
+    }
+
     /// Whether a line in user space carries the packets of this link.
     #[must_use]
     pub fn is_carried(&self, link: &Link) -> bool {

@@ -32,7 +32,7 @@ use crate::kernel::sys::time::thread_cpu_ns;
 use crate::kernel::sys::together::{Step, Together};
 use crate::kernel::sys::visit::{Moment, Visit};
 use crate::path::Topology;
-use crate::plan::{Flow, Kind, Plan};
+use crate::plan::Plan;
 use crate::reading::found::datagrams::Datagrams;
 use crate::reading::found::Shared;
 use crate::reading::sojourn::Sojourns;
@@ -89,9 +89,8 @@ pub struct Sampler<'a> {
 /// then is left out: to catch up would put off the end, and read again and again what has hardly changed. So is what would leave
 /// others less than half of the processor: who reads comes before them.
 fn next_due(at_ns: i64, (now_ns, busy_ns): (i64, i64), sample_ns: i64) -> i64 {
-    let passed = now_ns.div_euclid(sample_ns) + 1;
-    let free = (now_ns + 2 * busy_ns - 1).div_euclid(sample_ns) + 1;
-    (at_ns + sample_ns).max(passed.max(free) * sample_ns)
+    let after_ns = now_ns + (2 * busy_ns - 1).max(0);
+    (at_ns + sample_ns).max((after_ns.div_euclid(sample_ns) + 1) * sample_ns)
 }
 
 /// This instant and those that follow, to the first at which totals are due, or the end.
@@ -102,14 +101,11 @@ fn instants(at_ns: i64, sample_ns: i64, totals_ns: i64, end_ns: i64) -> impl Ite
 }
 
 /// See [`Sampler::looks_ahead`]; what is taken along is not known yet. Classes and connections of several paths are read in parts that
-/// nobody knows beforehand, and where each transaction has a connection of its own there may be any number of sockets.
-fn may_look_ahead(plan: &Plan, found: Option<&Shared>, clock: Clock) -> bool {
-    let one_connection = |flow: &Flow| flow.kind != Kind::Crr;
+/// nobody knows beforehand.
+fn may_look_ahead(plan: &Plan, clock: Clock) -> bool {
     plan.flow_numbers() <= MOST_FLOWS_AHEAD
-        && plan.flows.iter().all(one_connection)
-        && plan.programs.is_empty()
+        && !plan.connects_without_number()
         && plan.loads.is_empty()
-        && found.is_none()
         && !clock.is_interruptible()
 }
 
@@ -148,7 +144,7 @@ impl<'a> Sampler<'a> {
             datagrams: None,
             topology,
             together: owns_kernel().then(Together::new),
-            looks_ahead: may_look_ahead(plan, found, clock),
+            looks_ahead: may_look_ahead(plan, clock),
             ahead: VecDeque::new(),
             lateness: None,
             made: 0,

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::kernel::netns::Nodes;
 use crate::kernel::sysctl;
 use crate::lab::Lab;
-use crate::plan::{Kind, Plan};
+use crate::plan::Plan;
 
 /// Places in the table of a namespace that is made; 0: that of the machine.
 const CHILD_ENTRIES: &str = "net.ipv4.tcp_child_ehash_entries";
@@ -40,10 +40,8 @@ pub fn fitting(
 }
 
 fn entries(plan: &Plan) -> usize {
-    let without_number = plan.found.is_some()
-        || !plan.programs.is_empty()
-        || plan.flows.iter().any(|flow| flow.kind == Kind::Crr);
-    (4 * plan.flows.len()).next_power_of_two().max(if without_number { MANY } else { LEAST })
+    let least = if plan.connects_without_number() { MANY } else { LEAST };
+    (4 * plan.flows.len()).next_power_of_two().max(least)
 }
 
 #[cfg(test)]

@@ -115,19 +115,18 @@ impl Sockets {
             }
         }
         let awaits = |since_ns| followed.as_ref().is_some_and(|followed| followed.awaits_sockets(since_ns));
-        let turn = rows.turns.as_mut().map(|turns| turns.begin(now_ns, awaits));
+        let turn = rows.turns.as_mut().map_or(Turn::Whole, |turns| turns.begin(now_ns, awaits));
         for table in asked {
             let keep = |payload: &[u8]| match followed {
                 Some(followed) => rows.keep_followed(followed, now_ns, payload),
                 None => rows.keep_of(flows, now_ns, payload),
             };
             match turn {
-                None => table.go_through(keep)?,
-                Some(Turn::Whole) => table.go_through_and_note(keep)?,
-                Some(Turn::Known) => table.ask_known(keep)?,
+                Turn::Whole => table.go_through(keep)?,
+                Turn::Known => table.ask_known(keep)?,
             }
         }
-        if let (Some(turns), Some(Turn::Whole)) = (turns, turn) {
+        if let (Some(turns), Turn::Whole) = (turns, turn) {
             turns.end(now_ns);
         }
         Ok(())

@@ -26,8 +26,8 @@ def lost(record: Record, name: str) -> float | None:
     Requests that the end may have overtaken are left out, as in the metric `loss`.
     """
     flow = _flow(record, name)
-    sent, answered = (flow and known_fate(record, flow)) or (0, 0)
-    return 1 - answered / sent if sent else None
+    fate = None if flow is None else known_fate(record, flow)
+    return None if fate is None or not fate[0] else 1 - fate[1] / fate[0]
 
 
 def _flow(record: Record, name: str) -> Flow | None:

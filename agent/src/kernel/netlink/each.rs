@@ -1,6 +1,7 @@
 //! Single objects, asked for by name, many at once.
 
 use std::io;
+use std::mem;
 use std::os::fd::AsFd;
 
 use super::reply::{refusal, replies};
@@ -13,33 +14,28 @@ use crate::kernel::sys::visit::Visit;
 const AT_ONCE: usize = 64;
 
 impl Socket {
-    /// Asks for one object by each message. `visit` gets the number of each that is there, and its payload (fixed header, then
-    /// attributes); who is not there (`ENOENT`), or is another by now (`ESTALE`), is left out.
+    /// Asks for one object by each message. `visit` gets the payload of each that is there (fixed header, then attributes); who is
+    /// not there (`ENOENT`), or is another by now (`ESTALE`), is left out.
     ///
     /// # Errors
     /// Another refusal.
-    pub fn ask_each(&mut self, messages: &[Message], mut visit: impl FnMut(usize, &[u8])) -> Result<()> {
-        for (round, some) in messages.chunks(AT_ONCE).enumerate() {
-            self.ask_some(some, |number, payload| visit(round * AT_ONCE + number, payload))?;
-        }
-        Ok(())
+    pub fn ask_each(&mut self, messages: &[Message], mut visit: impl FnMut(&[u8])) -> Result<()> {
+        messages.chunks(AT_ONCE).try_for_each(|some| self.ask_some(some, &mut visit))
     }
 
-    fn ask_some(&mut self, messages: &[Message], mut visit: impl FnMut(usize, &[u8])) -> Result<()> {
+    fn ask_some(&mut self, messages: &[Message], mut visit: impl FnMut(&[u8])) -> Result<()> {
         let first = self.sequence + 1;
         let mut requests = Vec::new();
         for message in messages {
             self.sequence += 1;
             message.append_to(&mut requests, 0, self.sequence);
         }
-        let (mut open, mut asked) = (messages.len(), false);
+        let mut calls = Visit::new();
+        calls.send(self.fd.as_fd(), &requests);
+        calls.needed();
+        let mut open = messages.len();
         while open > 0 {
-            let mut calls = Visit::new();
-            if !std::mem::replace(&mut asked, true) {
-                calls.send(self.fd.as_fd(), &requests);
-                calls.needed();
-            }
-            let sizes = socket::receive_ready_after(calls, &self.fd, &mut self.buffer, PART);
+            let sizes = socket::receive_ready_after(mem::take(&mut calls), &self.fd, &mut self.buffer, PART);
             let sizes = sizes.context(&messages[0].what)?;
             let parts = self.buffer.chunks_exact(PART).zip(sizes);
             for reply in parts.flat_map(|(part, size)| replies(&part[..size])) {
@@ -49,7 +45,7 @@ impl Socket {
                 };
                 open -= 1;
                 match reply.failure().filter(|_| reply.kind == NLMSG_ERROR) {
-                    None => visit(number, reply.payload),
+                    None => visit(reply.payload),
                     Some((cause, _)) if is_gone(&cause) => {}
                     Some(failure) => return Err(refusal(&message.what, number, failure).error),
                 }

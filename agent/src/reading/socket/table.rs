@@ -19,8 +19,8 @@ pub(super) struct Table {
     socket: Socket,
     family: u8,
     all: Message,
-    /// Requests for those that counted when they were last seen.
-    known: Vec<Message>,
+    /// The names of those that counted when they were last seen.
+    known: Vec<[u8; NAME]>,
 }
 
 impl Table {
@@ -35,43 +35,45 @@ impl Table {
         (&mut self.socket, &self.all)
     }
 
-    /// Gives `keep` all sockets; it says which of them count.
-    pub fn go_through(&mut self, mut keep: impl FnMut(&[u8]) -> Result<bool>) -> Result<()> {
-        let mut outcome = Ok(true);
-        self.socket.dump(&self.all, |payload| {
-            if outcome.is_ok() {
-                outcome = keep(payload);
-            }
-        })?;
-        outcome.map(drop)
-    }
-
-    /// The same; those that count can be asked for from now on.
-    pub fn go_through_and_note(&mut self, mut keep: impl FnMut(&[u8]) -> Result<bool>) -> Result<()> {
-        let (family, mut known) = (self.family, Vec::new());
-        self.go_through(|payload| {
-            let counts = keep(payload)?;
-            known.extend(payload.get(4..4 + NAME).filter(|_| counts).map(|name| request(family, name)));
-            Ok(counts)
-        })?;
-        self.known = known;
-        Ok(())
+    /// Gives `keep` all sockets; it says which of them count, and those can be asked for from now on.
+    pub fn go_through(&mut self, keep: impl FnMut(&[u8]) -> Result<bool>) -> Result<()> {
+        self.known.clear();
+        let mut seen = Seen { keep, known: &mut self.known, outcome: Ok(()) };
+        self.socket.dump(&self.all, |payload| seen.add(payload))?;
+        seen.outcome
     }
 
     /// Gives `keep` those that counted; who is gone is asked for no more.
-    pub fn ask_known(&mut self, mut keep: impl FnMut(&[u8]) -> Result<bool>) -> Result<()> {
-        let (mut outcome, mut there) = (Ok(true), vec![false; self.known.len()]);
-        self.socket.ask_each(&self.known, |number, payload| {
+    pub fn ask_known(&mut self, keep: impl FnMut(&[u8]) -> Result<bool>) -> Result<()> {
+        let requests: Vec<_> = self.known.drain(..).map(|name| request(self.family, &name)).collect();
+        let mut seen = Seen { keep, known: &mut self.known, outcome: Ok(()) };
+        self.socket.ask_each(&requests, |payload| {
             // Asked by its name one answers in any state.
-            let is_open = payload.get(1).is_some_and(|state| STATES >> state & 1 == 1);
-            if outcome.is_ok() && is_open {
-                outcome = keep(payload);
-                there[number] = true;
+            if payload.get(1).is_some_and(|state| STATES >> state & 1 == 1) {
+                seen.add(payload);
             }
         })?;
-        let mut there = there.into_iter();
-        self.known.retain(|_| there.next().unwrap_or(false));
-        outcome.map(drop)
+        seen.outcome
+    }
+}
+
+/// What comes of the sockets of one reading.
+struct Seen<'a, K> {
+    keep: K,
+    known: &'a mut Vec<[u8; NAME]>,
+    outcome: Result<()>,
+}
+
+impl<K: FnMut(&[u8]) -> Result<bool>> Seen<'_, K> {
+    fn add(&mut self, payload: &[u8]) {
+        if self.outcome.is_err() {
+            return;
+        }
+        match (self.keep)(payload) {
+            Ok(true) => self.known.extend(payload.get(4..).and_then(|rest| rest.first_chunk())),
+            Ok(false) => {}
+            Err(error) => self.outcome = Err(error),
+        }
     }
 }
 
@@ -116,7 +118,7 @@ mod tests {
             Ok(ours)
         };
         let (mut whole, mut known, mut left) = (Vec::new(), Vec::new(), Vec::new());
-        table.go_through_and_note(|payload| seen(payload, &mut whole)).expect("gone through");
+        table.go_through(|payload| seen(payload, &mut whole)).expect("gone through");
         assert_eq!(whole.len(), 200);
         table.ask_known(|payload| seen(payload, &mut known)).expect("asked");
         assert_eq!(known, whole);

@@ -4,6 +4,8 @@
 //! take some 5 ms at each reading. So that has a part of the time at most, a larger one where sockets are awaited; in between those
 //! are asked for that are known. A virtual kernel's table is made for the plan and is gone through each time.
 
+use std::collections::BTreeMap;
+
 use crate::kernel::netns::Nodes;
 use crate::kernel::sys::machine::owns_kernel;
 use crate::kernel::sys::time::thread_cpu_ns;
@@ -31,7 +33,7 @@ pub(super) struct Turns {
     /// New connections can come at any time.
     come_and_go: bool,
     /// Sides of flows that have not been seen, and when each flow begins.
-    awaited: Vec<(i64, (u32, u8))>,
+    awaited: BTreeMap<(u32, u8), i64>,
 }
 
 impl Turns {
@@ -41,12 +43,12 @@ impl Turns {
         let flows = plan.flows.iter().filter(|flow| flow.is_tcp());
         let sides = flows.flat_map(|flow| {
             let sides = [(&flow.from, 0), (&flow.to, 1)].into_iter().filter(|(node, _)| nodes.has(node));
-            sides.map(|(_, side)| (flow.start_ns, (flow.id, side)))
+            sides.map(|(_, side)| ((flow.id, side), flow.start_ns))
         });
         (!owns_kernel()).then(|| Self { come_and_go, ..Self::awaiting(sides.collect()) })
     }
 
-    fn awaiting(awaited: Vec<(i64, (u32, u8))>) -> Self {
+    fn awaiting(awaited: BTreeMap<(u32, u8), i64>) -> Self {
         Self { last: None, began_ns: 0, come_and_go: false, awaited }
     }
 
@@ -66,16 +68,14 @@ impl Turns {
 
     fn awaits(&mut self, now_ns: i64, others: impl FnOnce(i64) -> bool) -> bool {
         let since_ns = now_ns - PATIENCE_NS;
-        self.awaited.retain(|(start_ns, _)| *start_ns > since_ns);
-        let begun = self.awaited.iter().any(|(start_ns, _)| *start_ns <= now_ns);
+        self.awaited.retain(|_, start_ns| *start_ns > since_ns);
+        let begun = self.awaited.values().any(|start_ns| *start_ns <= now_ns);
         self.come_and_go || begun || others(since_ns)
     }
 
     /// A side of a flow was seen.
     pub fn seen(&mut self, side: (u32, u8)) {
-        if let Some(at) = self.awaited.iter().position(|(_, awaited)| *awaited == side) {
-            self.awaited.swap_remove(at);
-        }
+        self.awaited.remove(&side);
     }
 
     /// A turn that began at that time, all tables whole, has ended.
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_large_table_is_gone_through_more_often_where_sockets_are_awaited() {
-        let mut turns = Turns::awaiting(vec![(0, (0, 0)), (0, (0, 1)), (500 * MS, (1, 0))]);
+        let mut turns = Turns::awaiting(BTreeMap::from([((0, 0), 0), ((0, 1), 0), ((1, 0), 500 * MS)]));
         assert_eq!(whole(&mut turns, [0, 5, 10]), [0, 10]);
         turns.seen((0, 0));
         assert_eq!(whole(&mut turns, [15, 20]), [20]);
@@ -122,13 +122,13 @@ mod tests {
 
     #[test]
     fn connections_that_come_and_go_are_always_awaited() {
-        let mut turns = Turns { come_and_go: true, ..Turns::awaiting(Vec::new()) };
+        let mut turns = Turns { come_and_go: true, ..Turns::awaiting(BTreeMap::new()) };
         assert_eq!(whole(&mut turns, (5000..5030).step_by(5)), [5000, 5010, 5020]);
     }
 
     #[test]
     fn a_small_table_is_gone_through_each_time() {
-        let mut turns = Turns::awaiting(Vec::new());
+        let mut turns = Turns::awaiting(BTreeMap::new());
         for at_ms in [0, 10, 20] {
             assert_eq!(turns.begin(at_ms * MS, |_| false), Turn::Whole);
             turns.had(at_ms * MS, MS / 50);
