@@ -53,6 +53,7 @@ def test_what_is_asked_first_is_answered_at_once(words: tuple[str, ...]) -> None
     assert {name for name in own if name.partition(".")[0] != "click"} == {
         "rushhour",
         "rushhour.cli",
+        "rushhour.cli.asked",
         "rushhour.errors",
         "rushhour.plain",
         "rushhour.version",

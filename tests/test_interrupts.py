@@ -195,3 +195,62 @@ def test_what_may_be_gone_on_with_is_said_however_early(
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (130, f"\ninterrupted; {said}. To go on: the same command\n")
     assert not [*tmp_path.iterdir()]
+
+
+THREADED = """\
+import os, random, signal, threading, time
+from concurrent.futures import ThreadPoolExecutor
+from rushhour.cli.asked import Asked
+
+def interrupt(after_s: float) -> None:
+    time.sleep(after_s)
+    os.kill(os.getpid(), signal.SIGINT)
+
+dice = random.Random(1)
+for _ in range(150):
+    Asked().heed()
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    threading.Thread(target=interrupt, args=(dice.uniform(0, 0.004),)).start()
+    with ThreadPoolExecutor(4) as pool:  # waits for its threads at the end
+        try:
+            while True:
+                pool.submit(sum, range(50))
+                sum(range(500))
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+"""
+
+
+def test_an_interrupt_leaves_no_lock_that_a_thread_waits_for() -> None:
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", THREADED], env=env, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split() == ["interrupted"] * 150
+
+
+# Where Python tells nobody of an exception: as an object goes.
+GOING = """\
+import signal, time
+from rushhour import cli
+
+class Thing:
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+def works(**_: object) -> int:
+    Thing()
+    time.sleep(60)
+    return 0
+
+cli.cli.main = works
+cli.main()
+"""
+
+
+def test_an_interrupt_as_an_object_goes_is_not_lost() -> None:
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", GOING]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")

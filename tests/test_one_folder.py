@@ -14,7 +14,7 @@ from typing import Any
 import fakes
 import pytest
 
-from rushhour import cli
+from rushhour.cli.asked import Asked
 from rushhour.errors import UsageError
 from rushhour.files import finished as files
 from rushhour.files import rooms
@@ -131,10 +131,11 @@ def test_a_signal_that_the_starter_ignores_stays_ignored(number: signal.Signals)
     before = {one: signal.getsignal(one) for one in every}
     signal.signal(number, signal.SIG_IGN)
     try:
-        cli._heed_signals()
+        asked = Asked()
+        asked.heed()
         assert signal.getsignal(number) is signal.SIG_IGN
         signal.signal(number, signal.SIG_DFL)
-        asked = cli._heed_signals()
+        asked.heed()
         assert signal.getsignal(number) is asked
     finally:
         for one, handler in before.items():

@@ -11,19 +11,18 @@ import codecs
 import errno
 import io
 import os
-import signal  # noqa: TID251 - a command ends by signals
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 import click
 
+from rushhour.cli.asked import Asked, let_go
 from rushhour.errors import RushHourError, ScenarioError
 from rushhour.plain import harmless, indented
 from rushhour.version import __version__
 
 if TYPE_CHECKING:
-    from types import FrameType
     from typing import NoReturn
 
 # In the order of the help page. `rushhour NAME` is `rushhour.cli.NAME.NAME`, or as said here.
@@ -160,19 +159,6 @@ def cli() -> None:
     """A congestion laboratory: the real kernel's TCP, in virtual time, repeatable to the byte."""
 
 
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-def _heed_signals() -> _Asked:
-    """Let the signals that ask for an end be an interrupt; what the starter ignores, as nohup, stays so."""
-    asked = _Asked()
-    for number in _ENDING:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, asked)
-    signal.signal(signal.SIGALRM, asked)
-    return asked
-
-
 def _heed_encodings() -> None:
     """Let no sign that a terminal's encoding lacks end the program: "?" stands for it.
 
@@ -215,7 +201,8 @@ def main() -> None:
 
         answer(line)
         return
-    asked = _heed_signals()
+    asked = Asked()
+    asked.heed()
     _heed_encodings()
     try:
         _carry_out()
@@ -224,15 +211,7 @@ def main() -> None:
             raise
         _tell_interrupted(error)  # what code that is not Python's made of an interrupt
     finally:
-        _let_signals_end_it()
-
-
-def _let_signals_end_it() -> None:
-    """Asked once more while the last threads end: then at once, and without a word of Python's."""
-    signal.signal(signal.SIGALRM, signal.SIG_IGN)
-    for number in _ENDING:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, signal.SIG_DFL)
+        let_go()
 
 
 def _carry_out() -> None:
@@ -307,41 +286,3 @@ def tell(error: RushHourError) -> None:
     say(console, Text.assemble(("error: ", "bold red"), (place, "bold"), message))
     if error.hint:
         say(console, f"  {indented(error.hint)}")
-
-
-class _Asked:
-    """What asks for an end is an interrupt: what runs is stopped, what finished is kept.
-
-    It is raised once. Pressed again within a moment it is the same request, which must not hinder the first
-    one in removing what was begun.
-    """
-
-    def __init__(self) -> None:
-        self._owed = self.raised = False
-
-    def __call__(self, number: int, frame: FrameType | None) -> None:
-        if number != signal.SIGALRM:
-            self._owed = self._owed or signal.getitimer(signal.ITIMER_REAL)[0] == 0
-        if not self._owed:
-            return
-        self._owed = _loads(frame)
-        if self._owed:  # again and again: one more may come where code waits without looking, as in `input`
-            signal.setitimer(signal.ITIMER_REAL, _AGAIN_S, _AGAIN_S)
-            return
-        signal.setitimer(signal.ITIMER_REAL, _SAME_S)
-        self.raised = True
-        raise KeyboardInterrupt
-
-
-_SAME_S, _AGAIN_S = 1.0, 0.01
-_LOADER = "<frozen importlib._bootstrap>"
-
-
-def _loads(frame: FrameType | None) -> bool:
-    """Whether a module is being loaded. Python then loses an interrupt once in some ten times.
-
-    It comes to where no exception gets out: to C code that makes a module, or to what ends an import.
-    """
-    while frame is not None and frame.f_code.co_filename != _LOADER:
-        frame = frame.f_back
-    return frame is not None
