@@ -2,8 +2,12 @@
 
 import os
 import signal
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from subprocess import Popen
+from typing import TypeVar
+
+T = TypeVar("T", str, bytes)
 
 
 def send(pid: int, number: signal.Signals = signal.SIGKILL) -> None:
@@ -21,3 +25,13 @@ def all_at_once(pids: Iterable[int]) -> None:
     for number in (signal.SIGSTOP, signal.SIGKILL):
         for pid in doomed:
             send(pid, number)
+
+
+@contextmanager
+def at_the_end(process: Popen[T]) -> Iterator[Popen[T]]:
+    """A process for the time of a block: what a test that fails there leaves running is not waited for."""
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()

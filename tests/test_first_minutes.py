@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import kills
 import numpy as np
 import pytest
 from beds.faults import FAULTS
@@ -76,7 +77,9 @@ def types(line: str, folder: Path) -> None:
 
 def serves(line: str, folder: Path) -> None:
     command = f"exec {line.partition('#')[0]} --port 0"
-    with subprocess.Popen(["bash", "-c", command], cwd=folder, stderr=subprocess.PIPE, text=True) as server:
+    with kills.at_the_end(
+        subprocess.Popen(["bash", "-c", command], cwd=folder, stderr=subprocess.PIPE, text=True)
+    ) as server:
         assert server.stderr is not None
         assert "Rush Hour is at http://" in server.stderr.readline()
         server.send_signal(signal.SIGINT)

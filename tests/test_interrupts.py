@@ -8,6 +8,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import kills
 import pytest
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ cli.main()
 def test_a_second_signal_ends_at_once_and_without_a_traceback(how: str, number: signal.Signals) -> None:
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", HEARD + PROGRAM, how]
-    with subprocess.Popen(command, env=env, stdout=-1, stderr=-1, text=True) as process:
+    with kills.at_the_end(subprocess.Popen(command, env=env, stdout=-1, stderr=-1, text=True)) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ending\n"
         process.send_signal(number)
@@ -252,5 +253,29 @@ cli.main()
 def test_an_interrupt_as_an_object_goes_is_not_lost() -> None:
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", GOING]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
+# Python's own handler has run, in whatever thread, and the main thread waits: as if the signal had come just
+# before it began to.
+WAITING = """\
+import queue, signal, threading
+from rushhour import cli
+
+def works(**_: object) -> int:
+    threading.Timer(0.5, lambda: signal.pthread_kill(threading.get_ident(), signal.{number})).start()
+    queue.SimpleQueue().get()
+    return 0
+
+cli.cli.main = works
+cli.main()
+"""
+
+
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_who_waits_already_is_woken_up(number: str) -> None:
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", HEARD + WAITING.format(number=number)]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stderr) == (130, "interrupted\n")

@@ -9,6 +9,8 @@ import time
 from subprocess import PIPE
 from typing import TYPE_CHECKING
 
+import kills
+
 from rushhour.files import worn
 from rushhour.lab import agent, root
 
@@ -73,7 +75,7 @@ def test_what_a_process_uses_stays(tmp_path: Path) -> None:
         "import pathlib; from rushhour.files import worn\n"
         f"worn.use(pathlib.Path({str(place)!r})); print(flush=True); input()"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdin=PIPE, stdout=PIPE) as user:
+    with kills.at_the_end(subprocess.Popen([sys.executable, "-c", code], stdin=PIPE, stdout=PIPE)) as user:
         assert user.stdout is not None
         user.stdout.readline()
         then = time.time() - 40 * 86400

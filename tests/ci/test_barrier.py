@@ -7,6 +7,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import kills
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -76,7 +77,9 @@ def test_a_party_that_is_killed_while_it_waits_makes_the_others_fail() -> None:
     )
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(together, [party("client", port, seconds=60)], server)
-        with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as doomed:
+        with kills.at_the_end(
+            subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+        ) as doomed:
             assert doomed.stdout is not None
             assert doomed.stdout.readline() == b"there\n"
             doomed.kill()

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import kills
 import pytest
 from beds import sshd
 from beds.path import path
@@ -88,7 +89,9 @@ def test_no_route_at_all_is_a_finding(tmp_path: Path) -> None:
 def test_an_interrupt_ends_it_soon_and_leaves_nothing(tmp_path: Path) -> None:
     with path(rate="50mbit", rtt="10ms") as p:
         words = [sys.executable, "-m", "rushhour", "diagnose", p.a, p.b, "--out", str(tmp_path / "out")]
-        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=os.environ) as process:
+        with kills.at_the_end(
+            subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=os.environ)
+        ) as process:
             assert process.stderr is not None
             for line in process.stderr:
                 if "one TCP flow" in line:

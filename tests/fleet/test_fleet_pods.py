@@ -9,6 +9,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import kills
 import pytest
 from beds.kube.node import SLOW
 from beds.kubernetes import IMAGE, Cluster, kubernetes
@@ -60,7 +61,7 @@ def nothing_is_left(cluster: Cluster) -> bool:
 
 
 def test_runs_are_made_in_pods_that_end_with_the_command(cluster: Cluster, place: Path) -> None:
-    with begin(cluster, place, "short.toml", "short") as command:
+    with kills.at_the_end(begin(cluster, place, "short.toml", "short")) as command:
         _, said = command.communicate(timeout=300)
     assert command.returncode == 0, said
     assert "set aside" not in said
@@ -71,7 +72,7 @@ def test_runs_are_made_in_pods_that_end_with_the_command(cluster: Cluster, place
 
 
 def test_an_interrupt_ends_them(cluster: Cluster, place: Path) -> None:
-    with begin(cluster, place, "long.toml", "long") as command:
+    with kills.at_the_end(begin(cluster, place, "long.toml", "long")) as command:
         assert until(lambda: [*place.glob("long/set.json")] or command.poll() is not None, 120)
         command.send_signal(signal.SIGINT)
         _, said = command.communicate(timeout=120)
@@ -81,7 +82,7 @@ def test_an_interrupt_ends_them(cluster: Cluster, place: Path) -> None:
 
 def test_those_of_a_command_that_was_killed_end_by_themselves(cluster: Cluster, place: Path) -> None:
     """The operator takes a cluster away whose scheduler has had nothing to do for a while."""
-    with begin(cluster, place, "long.toml", "killed", IDLE_TIMEOUT="10") as command:
+    with kills.at_the_end(begin(cluster, place, "long.toml", "killed", IDLE_TIMEOUT="10")) as command:
         assert until(lambda: [*place.glob("killed/set.json")] or command.poll() is not None, 120)
         command.kill()
     assert cluster.names("api/v1/pods")
@@ -89,7 +90,9 @@ def test_those_of_a_command_that_was_killed_end_by_themselves(cluster: Cluster, 
 
 
 def test_no_image_is_named(cluster: Cluster, place: Path) -> None:
-    with begin(cluster, place, "short.toml", "plain", IMAGE="ghcr.io/dask/dask:latest") as command:
+    with kills.at_the_end(
+        begin(cluster, place, "short.toml", "plain", IMAGE="ghcr.io/dask/dask:latest")
+    ) as command:
         _, said = command.communicate(timeout=120)
     assert command.returncode == 2
     assert "error: ~/.config/dask/kubernetes.yaml: no image is named whose pods have Rush Hour" in said
@@ -97,7 +100,9 @@ def test_no_image_is_named(cluster: Cluster, place: Path) -> None:
 
 
 def test_an_image_that_cannot_be_pulled_is_told_and_not_waited_for(cluster: Cluster, place: Path) -> None:
-    with begin(cluster, place, "short.toml", "unpulled", IMAGE="registry.example/mistyped") as command:
+    with kills.at_the_end(
+        begin(cluster, place, "short.toml", "unpulled", IMAGE="registry.example/mistyped")
+    ) as command:
         _, said = command.communicate(timeout=120)
     assert command.returncode == 2, said
     assert "ImagePullBackOff" in said
@@ -138,7 +143,7 @@ def test_a_cluster_that_somebody_takes_away_while_it_starts_is_not_waited_for(
 
 def test_a_program_that_ends_at_once_is_told_with_what_it_said(cluster: Cluster, place: Path) -> None:
     env = '{"DASK_DISTRIBUTED__SCHEDULER__PRELOAD": "nowhere"}'
-    with begin(cluster, place, "short.toml", "crashing", ENV=env) as command:
+    with kills.at_the_end(begin(cluster, place, "short.toml", "crashing", ENV=env)) as command:
         _, said = command.communicate(timeout=120)
     assert command.returncode == 2, said
     assert re.search(r"pod \S+-scheduler-\S+: CrashLoopBackOff: .*nowhere", said), said
@@ -150,7 +155,7 @@ def test_no_kubernetes_answers(cluster: Cluster, place: Path) -> None:
     here = Cluster(
         place / "kubernetes", cluster.at, {**cluster.environment, "KUBECONFIG": str(place / "away")}
     )
-    with begin(here, place, "short.toml", "away-out") as command:
+    with kills.at_the_end(begin(here, place, "short.toml", "away-out")) as command:
         _, said = command.communicate(timeout=120)
     assert command.returncode == 2, said
     assert "Traceback" not in said

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import kills
 import pytest
 
 from rushhour.errors import LabError, UsageError
@@ -67,8 +68,10 @@ def test_what_nothing_was_written_to_is_gone(home: Path) -> None:
 
 def test_one_command_at_a_time() -> None:
     script = "from rushhour.fleet import state\nwith state.held('lab'): print('held', flush=True); input()"
-    with subprocess.Popen(
-        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    with kills.at_the_end(
+        subprocess.Popen(
+            [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
     ) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"

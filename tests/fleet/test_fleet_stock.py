@@ -14,6 +14,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import kills
 import pytest
 from beds import fleets
 from waiting import until
@@ -176,7 +177,9 @@ def test_an_installation_ends_with_its_sender(office: Office) -> None:
         "tests.login().order('stock', tests.order('slow', data), payload=[data], long=True)\n"
     )
     words = [sys.executable, "-c", script, str(Path(__file__).parent)]
-    with subprocess.Popen(words, env=os.environ | {"PYTHONPATH": f"{ROOT}/tests"}) as sender:
+    with kills.at_the_end(
+        subprocess.Popen(words, env=os.environ | {"PYTHONPATH": f"{ROOT}/tests"})
+    ) as sender:
         begun = until(lambda: any("-m venv" in line for line in host.processes().values()))
         sender.kill()
         assert begun

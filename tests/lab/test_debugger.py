@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import kills
 import numpy as np
 import pytest
 from commandline import rush
@@ -239,8 +240,8 @@ def test_another_debugger_is_served(runs: list[Path], tmp_path: Path) -> None:
         "--listen",
         str(port),
     ]
-    with subprocess.Popen(
-        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=with_paths()
+    with kills.at_the_end(
+        subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=with_paths())
     ) as server:
         script = tmp_path / f"rushhour-{port}.gdb"
         for _ in range(600):

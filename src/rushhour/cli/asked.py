@@ -3,11 +3,17 @@
 Python raises it between any two steps of the main thread. Raised while that takes or gives back a lock by
 Python code, the lock is kept: another thread waits for it, and the command for that thread, for ever. Raised
 where no exception gets out it is lost. There the interrupt waits a moment.
+
+And a signal that comes when the main thread has looked for one and not begun to wait yet, which on a busy
+machine takes some milliseconds, would be heeded when that wait ends: after hours. Another thread nudges it.
 """
 
 from __future__ import annotations
 
+import _thread
+import os
 import signal  # noqa: TID251 - a command ends by signals
+from time import sleep  # noqa: TID251 - a nudge comes after a while
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,6 +21,8 @@ if TYPE_CHECKING:
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SAME_S, _AGAIN_S = 1.0, 0.002
+# The later ones for a main thread that has not begun to wait by then.
+_NUDGES_S = (0.02, 0.1, 0.5, 2.0)
 # No exception gets out of what these call: C code that makes a module, and what ends an import (Python loses
 # an interrupt there once in some ten times), or what is called as an object goes.
 _DEAF = frozenset({"_frozen_importlib", "importlib._bootstrap", "weakref", "_weakrefset"})
@@ -39,6 +47,10 @@ class Asked:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self)
         signal.signal(signal.SIGALRM, self)
+        reading, writing = os.pipe()
+        os.set_blocking(writing, False)
+        signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+        _thread.start_new_thread(_nudge, (reading, _thread.get_ident()))
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         """A signal has come, with what the main thread does."""
@@ -55,8 +67,18 @@ class Asked:
         raise KeyboardInterrupt
 
 
+def _nudge(reading: int, main: int) -> None:
+    """Wake the main thread up after signals that ask for an end; Python writes their numbers as they come."""
+    while numbers := os.read(reading, 64):
+        if not {*numbers}.isdisjoint(ENDING):
+            for after_s in _NUDGES_S:
+                sleep(after_s)
+                signal.pthread_kill(main, signal.SIGALRM)
+
+
 def let_go() -> None:
     """Asked once more while the last threads end: then at once, and without a word of Python's."""
+    signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGALRM, signal.SIG_IGN)
     for number in ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:

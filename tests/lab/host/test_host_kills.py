@@ -71,10 +71,10 @@ def test_a_kill_at_any_moment_leaves_nothing(hosts: Hosts, tmp_path: Path, seed:
     places = ["alice", "bob", f"netns:{hosts['alice'].pid}"]
     environment = os.environ | {"TMPDIR": str(here), "XDG_RUNTIME_DIR": str(here)}
     environment["PYTHONPATH"] = os.pathsep.join(sys.path)
-    with subprocess.Popen(
+    with kills.at_the_end(subprocess.Popen(
         [sys.executable, str(CONTROLLER), *places],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment,
-    ) as controller:  # fmt: skip
+    )) as controller:  # fmt: skip
         time.sleep(dice.uniform(0.2, 2.5))
         family = parts(controller, hosts)
         victim = dice.choice(sorted(family))
@@ -91,10 +91,10 @@ def test_a_kill_at_any_moment_leaves_nothing(hosts: Hosts, tmp_path: Path, seed:
 
 def test_an_interrupt_ends_all_in_order(hosts: Hosts) -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen(
+    with kills.at_the_end(subprocess.Popen(
         [sys.executable, str(CONTROLLER), "alice"], stdout=subprocess.PIPE, text=True, env=environment,
         stderr=subprocess.PIPE, process_group=0,
-    ) as controller:  # fmt: skip
+    )) as controller:  # fmt: skip
         assert controller.stdout is not None
         assert controller.stdout.readline() == "open\n"
         # As the terminal does it: to the whole group.
@@ -144,10 +144,10 @@ def test_an_interrupt_does_not_wait_for_a_host_that_is_not_there(hosts: Hosts) -
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     hosts["alice"].cut()
     try:
-        with subprocess.Popen(
+        with kills.at_the_end(subprocess.Popen(
             [sys.executable, "-m", "rushhour", "hosts", "check", "alice", "bob"],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment,
-        ) as checking:  # fmt: skip
+        )) as checking:  # fmt: skip
             assert until(lambda: len(parts(checking, Hosts(hosts.config, hosts.office))) > 1)
             time.sleep(0.5)
             checking.send_signal(signal.SIGINT)

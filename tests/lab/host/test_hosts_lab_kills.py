@@ -66,8 +66,8 @@ def test_a_kill_in_an_experiment_leaves_nothing(hosts: Hosts, tmp_path: Path, se
     (tmp_path / "killed.toml").write_text(SCENARIO)
     environment = os.environ | {"TMPDIR": str(here), "PYTHONPATH": os.pathsep.join(sys.path)}
     words = [sys.executable, str(CONTROLLER), str(tmp_path / "killed.toml"), str(out), "alice", "bob"]
-    with subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+    with kills.at_the_end(
+        subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
     ) as controller:
         # The first experiment is on its way when a session stands at both ends.
         assert until(
