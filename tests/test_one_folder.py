@@ -14,7 +14,7 @@ from typing import Any
 import fakes
 import pytest
 
-from rushhour.cli.asked import Asked
+from rushhour.cli.asked import Asked, let_go
 from rushhour.errors import UsageError
 from rushhour.files import finished as files
 from rushhour.files import rooms
@@ -138,6 +138,7 @@ def test_a_signal_that_the_starter_ignores_stays_ignored(number: signal.Signals)
         asked.heed()
         assert signal.getsignal(number) is asked
     finally:
+        let_go()
         for one, handler in before.items():
             signal.signal(one, handler)
 
