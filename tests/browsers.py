@@ -9,6 +9,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import kills
 from playwright.sync_api import Browser, Page, sync_playwright
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ _FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-n
 def served(*words: str) -> Iterator[str]:
     """The address of `rushhour serve` with these words behind it."""
     command = [sys.executable, "-m", "rushhour", "serve", "--port", "0", "--json", *words]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+    started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    with kills.at_the_end(started) as server:
         assert server.stdout is not None
         yield json.loads(server.stdout.readline())["url"]
         server.terminate()

@@ -382,11 +382,8 @@ def busy_machine(_: Path, stack: ExitStack) -> None:
 
 @contextmanager
 def _program(*words: str) -> Iterator[None]:
-    with subprocess.Popen(words) as process:
-        try:
-            yield
-        finally:
-            process.kill()
+    with kills.at_the_end(subprocess.Popen(words)):
+        yield
 
 
 @contextmanager

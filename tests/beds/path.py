@@ -21,6 +21,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import kills
+
 from beds.net import Namespace
 from rushhour.lab import agent
 from rushhour.quantities.units import Duration, Rate, Size
@@ -196,11 +198,8 @@ def _line(wanted: Wanted, between: Namespace) -> Iterator[subprocess.Popen[str]]
     words = [f"delay {there}ns", wanted.line, "/", f"delay {trip - there}ns", back]
     binary = str(agent.find().binary)
     command = between.words(binary, "line", "x", "y", *" ".join(words).split())
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            said = process.stdout.readline()
-            assert "ready" in said, f"the line said {said!r}"
-            yield process
-        finally:
-            process.kill()
+    with kills.at_the_end(subprocess.Popen(command, stdout=subprocess.PIPE, text=True)) as process:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        assert "ready" in said, f"the line said {said!r}"
+        yield process

@@ -38,16 +38,18 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         kills.send(pid)
 
 
-def begin(folder: Path, scenario: str, on: str = "ssh:hosts.toml") -> subprocess.Popen[str]:
+@contextmanager
+def begin(folder: Path, scenario: str, on: str = "ssh:hosts.toml") -> Iterator[subprocess.Popen[str]]:
     own = {
         "XDG_CONFIG_HOME": str(folder / "config"), "XDG_CACHE_HOME": str(folder / "cache"),
         "RUSHHOUR_AGENT": str(agent.find().binary), "PYTHONPATH": os.pathsep.join(sys.path),
     }  # fmt: skip
     words = [sys.executable, "-m", "rushhour", "run", scenario, "--no-report", "--on", on]
-    return subprocess.Popen(
+    with kills.at_the_end(subprocess.Popen(
         [*words, "--out", scenario.partition(".")[0]], env=os.environ | own, cwd=folder, text=True,
         stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
-    )  # fmt: skip
+    )) as command:  # fmt: skip
+        yield command
 
 
 def known(folder: Path) -> list[str]:
@@ -55,7 +57,7 @@ def known(folder: Path) -> list[str]:
 
 
 def test_the_workers_of_a_command_end_with_it(place: Path) -> None:
-    with kills.at_the_end(begin(place, "short.toml")) as command:
+    with begin(place, "short.toml") as command:
         _, said = command.communicate(timeout=300)
     assert command.returncode == 0, said
     assert "here: 1 worker" in said
@@ -65,7 +67,7 @@ def test_the_workers_of_a_command_end_with_it(place: Path) -> None:
 
 
 def test_an_interrupt_ends_them(place: Path) -> None:
-    with kills.at_the_end(begin(place, "long.toml")) as command:
+    with begin(place, "long.toml") as command:
         assert until(lambda: [*place.glob("long/set.json")], 120)
         command.send_signal(signal.SIGINT)
         _, said = command.communicate(timeout=120)
@@ -75,14 +77,14 @@ def test_an_interrupt_ends_them(place: Path) -> None:
 
 
 def test_those_of_a_command_that_was_killed_end_by_the_next(place: Path) -> None:
-    with kills.at_the_end(begin(place, "long.toml")) as killed:
+    with begin(place, "long.toml") as killed:
         assert until(lambda: [*place.glob("long/set.json")], 120)
         killed.kill()
     before = set(fleets.marked(place))
     (name,) = known(place)
     assert before
     assert name.startswith("ssh-")
-    with kills.at_the_end(begin(place, "short.toml")) as command:
+    with begin(place, "short.toml") as command:
         _, said = command.communicate(timeout=300)
     assert command.returncode == 0, said
     assert not before & set(fleets.marked(place))
@@ -91,7 +93,7 @@ def test_those_of_a_command_that_was_killed_end_by_the_next(place: Path) -> None
 
 def test_an_inventory_whose_hosts_cannot_is_told(place: Path) -> None:
     (place / "hosts.toml").write_text('[host.here]\nat = "local"\npython = "/nowhere/python"\n')
-    with kills.at_the_end(begin(place, "short.toml")) as command:
+    with begin(place, "short.toml") as command:
         _, said = command.communicate(timeout=120)
     assert command.returncode == 2, said
     assert "Traceback" not in said
@@ -132,7 +134,7 @@ def in_queue(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str,
 
 def end_of_refused(place: Path, count: int) -> str:
     """What a command says whose jobs are of no use; nothing of it is left."""
-    with kills.at_the_end(begin(place, "short.toml", on=f"slurm:{count}")) as command:
+    with begin(place, "short.toml", on=f"slurm:{count}") as command:
         _, said = command.communicate(timeout=120)
     assert command.returncode == 2, said
     assert "Traceback" not in said
@@ -144,7 +146,7 @@ def end_of_refused(place: Path, count: int) -> str:
 def test_in_the_queue_of_slurm(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs of a real Slurm: each is a worker, by TLS, and none is left in the queue."""
     with in_queue(place, monkeypatch) as environment:
-        with kills.at_the_end(begin(place, "short.toml", on="slurm:2")) as command:
+        with begin(place, "short.toml", on="slurm:2") as command:
             assert until(lambda: slurm.jobs(environment) or command.poll() is not None, 120)
             _, said = command.communicate(timeout=300)
         assert command.returncode == 0, said
@@ -180,7 +182,7 @@ def test_jobs_that_wait_are_waited_for_until_an_interrupt(
     """It is said that they wait, and they are taken out of the queue."""
     monkeypatch.setenv("DASK_JOBQUEUE__SLURM__JOB_EXTRA_DIRECTIVES", '["--hold"]')
     with in_queue(place, monkeypatch) as environment:
-        with kills.at_the_end(begin(place, "short.toml", on="slurm:2")) as command:
+        with begin(place, "short.toml", on="slurm:2") as command:
             assert command.stderr is not None
             line = next(line for line in command.stderr if "waiting" in line)
             assert line == "slurm:2 has no workers yet; waiting for one\n"

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import kills
@@ -43,16 +44,20 @@ def cluster(place: Path) -> Iterator[Cluster]:
         yield found
 
 
-def begin(cluster: Cluster, place: Path, scenario: str, out: str, **settings: str) -> subprocess.Popen[str]:
+@contextmanager
+def begin(
+    cluster: Cluster, place: Path, scenario: str, out: str, **settings: str
+) -> Iterator[subprocess.Popen[str]]:
     """A command of somebody outside of the cluster, who reaches its scheduler through its API."""
     dask = {"PORT_FORWARD_CLUSTER_IP": "true", "IMAGE": IMAGE} | settings
     own = {f"DASK_KUBERNETES__{name}": value for name, value in dask.items()}
     words = ["run", scenario, "--no-report", "--on", "k8s:2", "--out", out]
-    return subprocess.Popen(
+    with kills.at_the_end(subprocess.Popen(
         cluster.at.words(sys.executable, "-m", "rushhour", *words),
         env={**cluster.environment, **own}, cwd=place, text=True,
         stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
-    )  # fmt: skip
+    )) as command:  # fmt: skip
+        yield command
 
 
 def nothing_is_left(cluster: Cluster) -> bool:
@@ -61,7 +66,7 @@ def nothing_is_left(cluster: Cluster) -> bool:
 
 
 def test_runs_are_made_in_pods_that_end_with_the_command(cluster: Cluster, place: Path) -> None:
-    with kills.at_the_end(begin(cluster, place, "short.toml", "short")) as command:
+    with begin(cluster, place, "short.toml", "short") as command:
         _, said = command.communicate(timeout=300)
     assert command.returncode == 0, said
     assert "set aside" not in said
@@ -72,7 +77,7 @@ def test_runs_are_made_in_pods_that_end_with_the_command(cluster: Cluster, place
 
 
 def test_an_interrupt_ends_them(cluster: Cluster, place: Path) -> None:
-    with kills.at_the_end(begin(cluster, place, "long.toml", "long")) as command:
+    with begin(cluster, place, "long.toml", "long") as command:
         assert until(lambda: [*place.glob("long/set.json")] or command.poll() is not None, 120)
         command.send_signal(signal.SIGINT)
         _, said = command.communicate(timeout=120)
@@ -82,7 +87,7 @@ def test_an_interrupt_ends_them(cluster: Cluster, place: Path) -> None:
 
 def test_those_of_a_command_that_was_killed_end_by_themselves(cluster: Cluster, place: Path) -> None:
     """The operator takes a cluster away whose scheduler has had nothing to do for a while."""
-    with kills.at_the_end(begin(cluster, place, "long.toml", "killed", IDLE_TIMEOUT="10")) as command:
+    with begin(cluster, place, "long.toml", "killed", IDLE_TIMEOUT="10") as command:
         assert until(lambda: [*place.glob("killed/set.json")] or command.poll() is not None, 120)
         command.kill()
     assert cluster.names("api/v1/pods")
@@ -90,9 +95,7 @@ def test_those_of_a_command_that_was_killed_end_by_themselves(cluster: Cluster, 
 
 
 def test_no_image_is_named(cluster: Cluster, place: Path) -> None:
-    with kills.at_the_end(
-        begin(cluster, place, "short.toml", "plain", IMAGE="ghcr.io/dask/dask:latest")
-    ) as command:
+    with begin(cluster, place, "short.toml", "plain", IMAGE="ghcr.io/dask/dask:latest") as command:
         _, said = command.communicate(timeout=120)
     assert command.returncode == 2
     assert "error: ~/.config/dask/kubernetes.yaml: no image is named whose pods have Rush Hour" in said
@@ -100,9 +103,7 @@ def test_no_image_is_named(cluster: Cluster, place: Path) -> None:
 
 
 def test_an_image_that_cannot_be_pulled_is_told_and_not_waited_for(cluster: Cluster, place: Path) -> None:
-    with kills.at_the_end(
-        begin(cluster, place, "short.toml", "unpulled", IMAGE="registry.example/mistyped")
-    ) as command:
+    with begin(cluster, place, "short.toml", "unpulled", IMAGE="registry.example/mistyped") as command:
         _, said = command.communicate(timeout=120)
     assert command.returncode == 2, said
     assert "ImagePullBackOff" in said
@@ -111,12 +112,13 @@ def test_an_image_that_cannot_be_pulled_is_told_and_not_waited_for(cluster: Clus
     assert until(lambda: nothing_is_left(cluster), 120)
 
 
-def waits(cluster: Cluster, place: Path, out: str) -> subprocess.Popen[str]:
+@contextmanager
+def waits(cluster: Cluster, place: Path, out: str) -> Iterator[subprocess.Popen[str]]:
     """A command that waits for a pod whose image comes slowly, and has said so."""
-    command = begin(cluster, place, "short.toml", out, IMAGE=SLOW)
-    said = iter(command.stderr or ())
-    assert any("waits: ContainerCreating" in line for line in said)
-    return command
+    with begin(cluster, place, "short.toml", out, IMAGE=SLOW) as command:
+        said = iter(command.stderr or ())
+        assert any("waits: ContainerCreating" in line for line in said)
+        yield command
 
 
 def test_an_interrupt_ends_pods_that_have_not_started(cluster: Cluster, place: Path) -> None:
@@ -143,7 +145,7 @@ def test_a_cluster_that_somebody_takes_away_while_it_starts_is_not_waited_for(
 
 def test_a_program_that_ends_at_once_is_told_with_what_it_said(cluster: Cluster, place: Path) -> None:
     env = '{"DASK_DISTRIBUTED__SCHEDULER__PRELOAD": "nowhere"}'
-    with kills.at_the_end(begin(cluster, place, "short.toml", "crashing", ENV=env)) as command:
+    with begin(cluster, place, "short.toml", "crashing", ENV=env) as command:
         _, said = command.communicate(timeout=120)
     assert command.returncode == 2, said
     assert re.search(r"pod \S+-scheduler-\S+: CrashLoopBackOff: .*nowhere", said), said
@@ -155,7 +157,7 @@ def test_no_kubernetes_answers(cluster: Cluster, place: Path) -> None:
     here = Cluster(
         place / "kubernetes", cluster.at, {**cluster.environment, "KUBECONFIG": str(place / "away")}
     )
-    with kills.at_the_end(begin(here, place, "short.toml", "away-out")) as command:
+    with begin(here, place, "short.toml", "away-out") as command:
         _, said = command.communicate(timeout=120)
     assert command.returncode == 2, said
     assert "Traceback" not in said

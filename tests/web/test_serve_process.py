@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import kills
 import pytest
 
 from rushhour.files import cache
@@ -28,12 +29,10 @@ LONG = {
 @contextmanager
 def server(*words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     command = [*SERVE, "--port", "0", "--json", *words]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with kills.at_the_end(started) as process:
         assert process.stdout is not None
-        try:
-            yield process, json.loads(process.stdout.readline())["url"]
-        finally:
-            process.kill()
+        yield process, json.loads(process.stdout.readline())["url"]
 
 
 def said(*words: str) -> tuple[int, str]:
