@@ -17,6 +17,9 @@ from beds.fleets import OFFICE
 from furnished import furnish
 from waiting import until
 
+from rushhour.errors import FleetError
+from rushhour.fleet import deploy, queue
+from rushhour.fleet.address import resolve
 from rushhour.lab import agent
 from rushhour.record.result_set import ResultSet
 
@@ -193,3 +196,45 @@ def test_jobs_that_wait_are_waited_for_until_an_interrupt(
         assert "interrupted; what finished is kept" in said
         assert until(lambda: not slurm.jobs(environment), 60)
     assert not known(place)
+
+
+@pytest.fixture
+def mute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A queue that gives no answer."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/sbatch").write_text(f"#!/bin/sh\necho $$ >> {tmp_path}/asking\nexec sleep 600\n")
+    (tmp_path / "bin/sbatch").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+
+
+def asking(place: Path) -> list[str]:
+    """Processes that still ask that queue."""
+    pids = (place / "asking").read_text().split()
+    assert len(pids) == 2
+    return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+
+
+@pytest.mark.usefixtures("mute")
+def test_an_interrupt_ends_the_wait_for_a_queue_that_gives_no_answer(place: Path) -> None:
+    with begin(place, "short.toml", on="slurm:2") as command:
+        assert command.stderr is not None
+        line = next(line for line in command.stderr if "waiting" in line)
+        assert line == "slurm:2: Slurm has not taken all jobs yet; waiting for it\n"
+        command.send_signal(signal.SIGINT)
+        _, said = command.communicate(timeout=120)
+    assert command.returncode == 130, said
+    assert not known(place)
+    assert not asking(place)
+
+
+@pytest.mark.usefixtures("mute")
+def test_a_queue_that_gives_no_answer_is_given_up(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(place / "config"))
+    monkeypatch.setattr(queue, "_ANSWER_S", 0.5)
+    with (
+        pytest.raises(FleetError, match="workers of slurm:2 cannot be started: sbatch has not answered"),
+        deploy.started(resolve("slurm:2"), print),
+    ):
+        pass
+    assert not known(place)
+    assert not asking(place)

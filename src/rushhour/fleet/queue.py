@@ -5,6 +5,8 @@ Needs the extra `fleet-slurm`; imported where `--on slurm` is asked for.
 
 from __future__ import annotations
 
+import asyncio
+from asyncio.subprocess import PIPE
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,6 +23,7 @@ from rushhour.lab import clock
 from rushhour.plain import harmless
 
 if TYPE_CHECKING:
+    from asyncio.subprocess import Process
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from distributed.security import Security
@@ -29,13 +32,21 @@ if TYPE_CHECKING:
 
 _LOOK_S = 0.1
 _ASK_S = 1.0  # Slurm, which others ask, too
+_SAY_S = 5.0
+_ANSWER_S = 300.0  # sbatch tries again by itself for two minutes where Slurm has no time
+_LEAVE_S = 5.0
 
 
 class _Job(SLURMJob):  # type: ignore[misc] # Dask has no types
-    """A job that says what came of its submission: Dask would wait for one that was refused."""
+    """A job that says what came of its submission: Dask would wait for one that was refused.
+
+    And for a command of Slurm's that never ends.
+    """
 
     found: ClassVar[list[Exception | None]]
     jobs: ClassVar[list[Any]]
+    under_way: ClassVar[set[Process]]
+    answer_s: ClassVar[float]
 
     async def start(self) -> None:
         try:
@@ -51,6 +62,26 @@ class _Job(SLURMJob):  # type: ignore[misc] # Dask has no types
         with suppress(RuntimeError):  # it has ended, so there is nothing to cancel
             await super().close()
         self.status = Status.closed
+
+    @classmethod
+    async def _call(cls, cmd: Sequence[str]) -> str:
+        """What a command of Slurm's prints.
+
+        Raises:
+            RuntimeError: it failed, or gave no answer for so long.
+        """
+        process = await asyncio.create_subprocess_exec(*cmd, stdout=PIPE, stderr=PIPE)
+        cls.under_way.add(process)
+        try:
+            out, err = await asyncio.wait_for(process.communicate(), cls.answer_s)
+        except TimeoutError:
+            raise RuntimeError(f"{cmd[0]} has not answered for {cls.answer_s:.0f} s") from None
+        finally:
+            cls.under_way.discard(process)
+            _end(process)
+        if process.returncode:
+            raise RuntimeError(err.decode(errors="replace").strip() or f"{cmd[0]} failed")
+        return out.decode(errors="replace")
 
     async def is_there(self) -> bool:
         """Whether it waits or runs."""
@@ -70,15 +101,15 @@ def submitted(
         address: How many jobs, and how patient.
         security: For scheduler, workers and client.
         home: A folder of the command, for what jobs print.
-        tell: Told once if no job has begun for some seconds.
+        tell: Told once if Slurm has not answered, or no job has begun, for some seconds.
 
     Raises:
         FleetError: every job has ended, and none became a worker; or none began for as long as one waits.
-        Exception: of Dask's: the configuration makes no sense, or the queue refuses the jobs.
+        Exception: of Dask's: the configuration makes no sense; the queue refuses the jobs, or says nothing.
     """
     found: list[Exception | None] = []
     jobs: list[Any] = []
-    job = type("Job", (_Job,), {"found": found, "jobs": jobs})
+    job = type("Job", (_Job,), {"found": found, "jobs": jobs, "under_way": set(), "answer_s": _ANSWER_S})
     asked = {name: value for name, value in _JOB.items() if dask.config.get(f"jobqueue.slurm.{name}") is None}
     asked |= {} if dask.config.get("jobqueue.slurm.log-directory") else {"log_directory": str(home)}
     made = SLURMCluster(
@@ -87,15 +118,44 @@ def submitted(
     )  # fmt: skip
     try:
         made.scale(jobs=address.count)
-        while len(found) < address.count:
-            clock.sleep(_LOOK_S)
-        errors = [error for error in found if error is not None]
-        if errors:
-            raise errors[0]
+        _taken(found, address, tell)
         awaited(lambda: made.scheduler.workers, address, tell, lambda: _not_all_ended(made, jobs), _ASK_S)
         yield made
     finally:
+        _leave(job)
         made.close()
+
+
+def _taken(found: Sequence[Exception | None], address: Address, tell: Callable[[str], None]) -> None:
+    """Wait until the queue has every job; `found` grows by what came of each."""
+    begin, said = clock.monotonic(), False
+    while len(found) < address.count:
+        if clock.monotonic() - begin > _SAY_S and not said:
+            tell(f"{address.word}: Slurm has not taken all jobs yet; waiting for it")
+            said = True
+        clock.sleep(_LOOK_S)
+    errors = [error for error in found if error is not None]
+    if errors:
+        raise errors[0]
+
+
+def _leave(job: type[_Job]) -> None:
+    """Give commands that are under way a moment: a job whose number is not known can be in the queue.
+
+    Such a job finds no scheduler, and ends by itself.
+    """
+    job.answer_s = _LEAVE_S
+    end = clock.monotonic() + _LEAVE_S
+    while job.under_way and clock.monotonic() < end:
+        clock.sleep(_LOOK_S)
+    for process in [*job.under_way]:
+        _end(process)
+
+
+def _end(process: Process) -> None:
+    with suppress(ProcessLookupError):
+        if process.returncode is None:
+            process.kill()
 
 
 def _not_all_ended(made: SLURMCluster, jobs: Sequence[Any]) -> None:
