@@ -203,6 +203,8 @@ import os, random, signal, threading, time
 from concurrent.futures import ThreadPoolExecutor
 from rushhour.cli.asked import Asked
 
+__name__ = "rushhour.cli.tried"  # who may catch an interrupt
+
 def interrupt(after_s: float) -> None:
     time.sleep(after_s)
     os.kill(os.getpid(), signal.SIGINT)
@@ -279,3 +281,65 @@ def test_who_waits_already_is_woken_up(number: str) -> None:
     command = [sys.executable, "-c", HEARD + WAITING.format(number=number)]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
+# What C code calls, as sqlite here: it makes an error of its own of any exception.
+CALLED = """\
+import signal, sqlite3, time
+from rushhour import cli
+
+def works(**_: object) -> int:
+    base = sqlite3.connect(":memory:")
+    base.create_function("struck", 0, lambda: signal.raise_signal(signal.SIGINT))
+    try:
+        base.execute("select struck()")
+    except sqlite3.Error:
+        pass
+    time.sleep(60)
+    return 0
+
+cli.cli.main = works
+cli.main()
+"""
+
+
+def test_an_interrupt_that_foreign_code_drops_comes_again() -> None:
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", CALLED]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
+# A server begins to heed signals while an interrupt waits for its moment.
+SERVING = """\
+import signal, time
+from rushhour import cli
+
+heard = []
+
+class Thing:
+    def __del__(self) -> None:
+        signal.raise_signal(signal.{number})
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda number, _: heard.append(number))
+
+def works(**_: object) -> int:
+    Thing()
+    while not heard:
+        time.sleep(0.01)
+    time.sleep(0.1)
+    print(*map(int, heard))
+    return 0
+
+cli.cli.main = works
+cli.main()
+"""
+
+
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_who_has_begun_to_heed_a_signal_gets_the_one_that_waits(number: str) -> None:
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", HEARD + SERVING.format(number=number)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split() == [str(int(signal.Signals[number]))]

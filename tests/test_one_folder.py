@@ -14,7 +14,7 @@ from typing import Any
 import fakes
 import pytest
 
-from rushhour.cli.asked import Asked, let_go
+from rushhour.cli.asked import Asked
 from rushhour.errors import UsageError
 from rushhour.files import finished as files
 from rushhour.files import rooms
@@ -130,15 +130,16 @@ def test_a_signal_that_the_starter_ignores_stays_ignored(number: signal.Signals)
     every = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGALRM)
     before = {one: signal.getsignal(one) for one in every}
     signal.signal(number, signal.SIG_IGN)
+    asked = Asked()
     try:
-        asked = Asked()
         asked.heed()
         assert signal.getsignal(number) is signal.SIG_IGN
         signal.signal(number, signal.SIG_DFL)
         asked.heed()
-        assert signal.getsignal(number) is asked
+        heeded: object = signal.getsignal(number)
+        assert heeded is asked
     finally:
-        let_go()
+        asked.let_go()
         for one, handler in before.items():
             signal.signal(one, handler)
 

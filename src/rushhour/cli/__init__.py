@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rushhour.cli.asked import Asked, let_go
+from rushhour.cli.asked import Asked
 from rushhour.errors import RushHourError, ScenarioError
 from rushhour.plain import harmless, indented
 from rushhour.version import __version__
@@ -211,7 +211,7 @@ def main() -> None:
             raise
         _tell_interrupted(error)  # what code that is not Python's made of an interrupt
     finally:
-        let_go()
+        asked.let_go()
 
 
 def _carry_out() -> None:

@@ -2,7 +2,8 @@
 
 Python raises it between any two steps of the main thread. Raised while that takes or gives back a lock by
 Python code, the lock is kept: another thread waits for it, and the command for that thread, for ever. Raised
-where no exception gets out it is lost. There the interrupt waits a moment.
+where no exception gets out it is lost. There the interrupt waits a moment. Where it was lost all the same, as
+in what code that is not Python's calls, it comes again.
 
 And a signal that comes when the main thread has looked for one and not begun to wait yet, which on a busy
 machine takes some milliseconds, would be heeded when that wait ends: after hours. Another thread nudges it.
@@ -17,6 +18,7 @@ from time import sleep  # noqa: TID251 - a nudge comes after a while
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -29,6 +31,21 @@ _DEAF = frozenset({"_frozen_importlib", "importlib._bootstrap", "weakref", "_wea
 # These hold locks, or are in the midst of what others wait for.
 _LOCKING = frozenset({"threading", "queue", "concurrent.futures._base", "concurrent.futures.thread"})
 _JOINS = frozenset({"join", "_wait_for_tstate_lock"})
+# Who may catch an interrupt and go on.
+_OURS = "rushhour.cli"
+
+
+class _Interrupt(KeyboardInterrupt):
+    """One that tells when it has come to nothing: neither the command nor code of ours has caught it."""
+
+    def __init__(self, lost: Callable[[], None]) -> None:
+        super().__init__()
+        self._lost = lost
+
+    def __del__(self) -> None:
+        reached = self.__traceback__  # to the outermost frame; none where no Python code caught it
+        if reached is None or not str(_module(reached.tb_frame)).startswith(_OURS):
+            self._lost()
 
 
 class Asked:
@@ -39,7 +56,8 @@ class Asked:
     """
 
     def __init__(self) -> None:
-        self._owed = self.raised = False
+        self._owed = self.raised = self._over = False
+        self._number = signal.SIGINT
 
     def heed(self) -> None:
         """Handle the signals that ask for an end; what the starter ignores, as nohup, stays ignored."""
@@ -56,7 +74,8 @@ class Asked:
         """A signal has come, with what the main thread does."""
         if number != signal.SIGALRM:
             self._owed = self._owed or signal.getitimer(signal.ITIMER_REAL)[0] == 0
-        if not self._owed:
+            self._number = signal.Signals(number)
+        if not self._owed or self._handed_on(frame):
             return
         self._owed = not _may_be_raised(frame)
         if self._owed:  # again and again: one more may come where code waits without looking, as in `input`
@@ -64,7 +83,35 @@ class Asked:
             return
         signal.setitimer(signal.ITIMER_REAL, _SAME_S)
         self.raised = True
-        raise KeyboardInterrupt
+        raise _Interrupt(self._again)
+
+    def _again(self) -> None:
+        if not self._over:
+            self._owed = True
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN_S, _AGAIN_S)
+
+    def _handed_on(self, frame: FrameType | None) -> bool:
+        """Whether others have begun to heed the signal while the interrupt waited, as a server: it is theirs.
+
+        In the midst of their work it would be an exception, of which an event loop can make anything.
+        """
+        handler = signal.getsignal(self._number)
+        if handler is self or not callable(handler):
+            return False
+        self._owed = False
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        handler(self._number, frame)
+        return True
+
+    def let_go(self) -> None:
+        """Asked once more while the last threads end: then at once, and without a word of Python's."""
+        self._over = True
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+        for number in ENDING:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
 
 
 def _nudge(reading: int, main: int) -> None:
@@ -74,15 +121,6 @@ def _nudge(reading: int, main: int) -> None:
             for after_s in _NUDGES_S:
                 sleep(after_s)
                 signal.pthread_kill(main, signal.SIGALRM)
-
-
-def let_go() -> None:
-    """Asked once more while the last threads end: then at once, and without a word of Python's."""
-    signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGALRM, signal.SIG_IGN)
-    for number in ENDING:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, signal.SIG_DFL)
 
 
 def _may_be_raised(frame: FrameType | None) -> bool:
