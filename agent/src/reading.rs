@@ -5,6 +5,7 @@
 
 mod class;
 pub mod counters;
+mod due;
 pub mod found;
 mod frame;
 mod interface;
@@ -40,6 +41,7 @@ use crate::reading::trace::Tap;
 use crate::record::spread::Spread;
 
 use class::Classes;
+use due::{next_due, Tally};
 use interface::Interfaces;
 use mptcp::Connections;
 use queue::Queues;
@@ -48,8 +50,6 @@ use wire::Wires;
 
 /// Totals of interfaces and wires say little in between and cost calls for each: they are read this often at most.
 const TOTALS_NS: i64 = 1_000_000_000;
-/// Readings that may be left out without a word: one of so many.
-const FEW: u64 = 100;
 /// More flows may bring more sockets between two readings than were provided for.
 const MOST_FLOWS_AHEAD: u32 = 32;
 
@@ -81,16 +81,7 @@ pub struct Sampler<'a> {
     ahead: VecDeque<(i64, i64)>,
     /// Of the readings, where time is real.
     lateness: Option<Spread>,
-    made: u64,
-    left_out: u64,
-}
-
-/// When the next reading is due after one at `at_ns` that began at `now_ns` and kept the processor for `busy_ns`. What has passed by
-/// then is left out: to catch up would put off the end, and read again and again what has hardly changed. So is what would leave
-/// others less than half of the processor: who reads comes before them.
-fn next_due(at_ns: i64, (now_ns, busy_ns): (i64, i64), sample_ns: i64) -> i64 {
-    let after_ns = now_ns + (2 * busy_ns - 1).max(0);
-    (at_ns + sample_ns).max((after_ns.div_euclid(sample_ns) + 1) * sample_ns)
+    tally: Tally,
 }
 
 /// This instant and those that follow, to the first at which totals are due, or the end.
@@ -147,8 +138,7 @@ impl<'a> Sampler<'a> {
             looks_ahead: may_look_ahead(plan, clock),
             ahead: VecDeque::new(),
             lateness: None,
-            made: 0,
-            left_out: 0,
+            tally: Tally::default(),
         })
     }
 
@@ -168,16 +158,10 @@ impl<'a> Sampler<'a> {
         self.lateness.as_ref()
     }
 
-    /// Says so where readings had to be left out because one takes too long for the interval.
+    /// Says so where readings had to be left out, and why.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
-        let (asked, interval_us) = (self.made + self.left_out, self.sample_ns as f64 / 1e3);
-        (self.left_out * FEW > asked).then(|| {
-            format!(
-                "{} of {asked} readings were left out: one took more than half of the interval of {interval_us} µs",
-                self.left_out
-            )
-        })
+        self.tally.warning(self.sample_ns)
     }
 
     /// Reads at 0, at every interval and at the end of the experiment; comes back when that is reached.
@@ -186,7 +170,7 @@ impl<'a> Sampler<'a> {
         loop {
             let now_ns = self.begin(at_ns)?;
             let busy_ns = self.busy_with(|sampler| sampler.read(at_ns, now_ns))?;
-            self.made += 1;
+            self.tally.made();
             if at_ns >= self.duration_ns || self.clock.is_over() {
                 return Ok(());
             }
@@ -194,7 +178,7 @@ impl<'a> Sampler<'a> {
                 Some((at_ns, _)) => *at_ns,
                 None => next_due(at_ns, (now_ns, busy_ns), self.sample_ns).min(self.duration_ns),
             };
-            self.left_out += ((due_ns - at_ns - 1) / self.sample_ns) as u64;
+            self.tally.goes_on((at_ns, now_ns), due_ns, self.sample_ns);
             at_ns = due_ns;
         }
     }
@@ -341,23 +325,6 @@ fn fixed(row: &mut Vec<u8>, bytes: &[u8], size: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn readings_whose_time_has_passed_are_left_out() {
-        // Punctual, a little late, so late that the next two have passed.
-        for (now_ns, due_ns) in [(100, 120), (119, 120), (120, 140), (145, 160), (159, 160), (160, 180)] {
-            assert_eq!(next_due(100, (now_ns, 0), 20), due_ns, "{now_ns}");
-        }
-        // A clock that is a little early does not repeat a reading.
-        assert_eq!(next_due(100, (99, 0), 20), 120);
-    }
-
-    #[test]
-    fn readings_leave_others_half_of_the_processor() {
-        for (busy_ns, due_ns) in [(5, 120), (10, 120), (11, 140), (20, 140), (21, 160)] {
-            assert_eq!(next_due(100, (100, busy_ns), 20), due_ns, "{busy_ns}");
-        }
-    }
 
     #[test]
     fn one_looks_ahead_to_the_next_totals_and_to_the_end() {

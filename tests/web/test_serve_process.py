@@ -1,7 +1,6 @@
 """The server as a process: how it begins, how it ends, what it leaves behind."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -88,16 +87,17 @@ def gone(processes: set[int]) -> bool:
 
 
 @pytest.mark.virtual
-def test_it_ends_when_asked_to_and_leaves_nothing() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_it_ends_when_asked_to_and_leaves_nothing(number: signal.Signals) -> None:
     with server() as (process, url):
         asking, guests = running(url, process)
         folders = set(cache.folder("play", "any").parent.iterdir())
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         assert process.wait(30) == 0
         asking.wait(30)
         assert gone(guests)
         assert process.stderr is not None
-        assert "Traceback" not in process.stderr.read()
+        assert process.stderr.read() == f"Rush Hour is at {url} (Ctrl-C ends it)\nEnded.\n"
         assert folders - set(cache.folder("play", "any").parent.iterdir())
 
 
@@ -157,9 +157,3 @@ def test_others_need_the_token(tmp_path: Path) -> None:
         )
         with urllib.request.urlopen(request) as answer:
             assert answer.status == 200
-
-
-def test_an_interrupt_from_the_keyboard_is_an_end_too() -> None:
-    with server() as (process, _):
-        os.kill(process.pid, signal.SIGINT)
-        assert process.wait(30) == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -11,7 +13,7 @@ from rushhour.web.connection import connections
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from rushhour.web.section import Section
     from rushhour.web.settings import Settings
@@ -21,7 +23,7 @@ GRACE_S = 3
 
 
 def serve(settings: Settings, server: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve until SIGTERM or SIGINT; `ready` is called once requests are answered."""
+    """Serve until SIGINT, SIGTERM or SIGHUP; `ready` is called once requests are answered."""
     app = create(settings)
     config = uvicorn.Config(
         app,
@@ -41,6 +43,18 @@ def serve(settings: Settings, server: socket.socket, ready: Callable[[], None]) 
 class _Server(uvicorn.Server):
     ready: Callable[[], None]
     sections: Sequence[Section]
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """As uvicorn's, and of a terminal that ends, which would be an exception in the event loop's midst."""
+        with super().capture_signals():
+            before = signal.getsignal(signal.SIGHUP)
+            if before is not signal.SIG_IGN:
+                signal.signal(signal.SIGHUP, self.handle_exit)
+            try:
+                yield
+            finally:
+                signal.signal(signal.SIGHUP, before)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
