@@ -46,7 +46,7 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """As uvicorn's, and of a terminal that ends, which would be an exception in the event loop's midst."""
+        """As uvicorn's, and of a terminal that ends: an exception amid the event loop otherwise."""
         with super().capture_signals():
             before = signal.getsignal(signal.SIGHUP)
             if before is not signal.SIG_IGN:
