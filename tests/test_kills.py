@@ -14,7 +14,6 @@ OWN = {
     "typing_at.py",
     "ci/test_nightly.py",
     "lab/test_shell_live.py",
-    "web/test_serve_process.py",
 }
 """Files that signal only children that nobody else waits for, or ask with the signal 0."""
 
