@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from math import fsum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -77,14 +78,14 @@ def _handshake_ns(record: Record, flow: Flow, there: Sequence[End], back: Sequen
     base = courses.base_rtt_ns(flow, record.context.ends, np.array([flow.start_ns * 1e-9]))
     trip = 0.0 if base is None else float(base[0])
     for ends, counted in ((there, flow.request_frame_bytes), (back, flow.answer_frame_bytes)):
-        trip += sum(courses.sent_ns(end, size) - courses.sent_ns(end, counted) for end in ends)
-        trip -= sum(end.jitter_ns / 2 for end in ends if end.role == "wire")
+        trip += fsum(courses.sent_ns(end, size) - courses.sent_ns(end, counted) for end in ends)
+        trip -= fsum(end.jitter_ns / 2 for end in ends if end.role == "wire")
     return trip
 
 
 def _way_ns(ends: Sequence[End], size: int) -> float:
     """What a lone frame of so many bytes takes at least on a way."""
-    return sum(end.delay_ns + courses.sent_ns(end, size) for end in ends)
+    return fsum(end.delay_ns + courses.sent_ns(end, size) for end in ends)
 
 
 def _groups(flows: Sequence[Flow]) -> dict[str, list[Flow]]:
@@ -161,7 +162,7 @@ def offered_load(record: Record) -> Iterator[Found]:
             if (rate := courses.bottleneck_bps(flow, record.context.ends, (begin, max(begin + 1, span[1]))))
         ]
         if span[1] > begin and all(flow.bottleneck_bps for flow in flows):
-            yield Found(f"group:{group}", sum(shares) / (span[1] - begin))
+            yield Found(f"group:{group}", fsum(shares) / (span[1] - begin))
         else:
             yield Found(f"group:{group}", None, "nothing limits the path, or none arrived after the warm-up")
 

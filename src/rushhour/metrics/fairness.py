@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import fsum
 from typing import TYPE_CHECKING
 
 from rushhour.metrics.value import Found, Metric, Telling, of_flow
@@ -23,7 +24,7 @@ def _jain(record: Record) -> Iterator[Found]:
 def _shares(record: Record) -> Iterator[Found]:
     for scope, flows in by_kind(record).items():
         rates = record.once(_every_rate)[scope]
-        total = 0.0 if isinstance(rates, str) else sum(rates)
+        total = 0.0 if isinstance(rates, str) else fsum(rates)
         for place, flow in enumerate(flows):
             if isinstance(rates, str):
                 yield Found(of_flow(flow), None, rates)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import fsum
 from typing import TYPE_CHECKING
 
 from rushhour.metrics.growth import sampled
@@ -48,7 +49,7 @@ def _share(limit: str) -> Callable[[Record], Iterator[Found]]:
     def function(record: Record) -> Iterator[Found]:
         for flow in record.flows(*kinds.TCP_STREAMS):
             times = limited_us(record, flow)
-            total = sum(times.values()) if times else 0.0
+            total = fsum(times.values()) if times else 0.0
             if times is None or not total:
                 yield Found(of_flow(flow), None, "no tcp_info of the sender while it was connected")
             else:

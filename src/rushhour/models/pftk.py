@@ -102,4 +102,4 @@ def _timeout_share(window: float, loss: float) -> float:
 
 def _backoff(loss: float) -> float:
     """f(p): mean length of a series of timeouts in T0, doubling up to 64 T0 (equation 29)."""
-    return 1 + sum(math.ldexp(math.pow(loss, power + 1), power) for power in range(6))
+    return 1 + math.fsum(math.ldexp(math.pow(loss, power + 1), power) for power in range(6))

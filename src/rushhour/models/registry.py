@@ -5,6 +5,7 @@ To add one: write it in `laws` beside its kin and name it here; docs/figures.md 
 
 from __future__ import annotations
 
+from math import fsum
 from typing import TYPE_CHECKING
 
 from rushhour.models import laws
@@ -47,6 +48,6 @@ def predict(model: Model, quantity: str, cases: Iterable[Case]) -> Prediction:
         return known[0]
     pairs = [(one.value, case) for one, case in zip(found, every, strict=True) if one.value is not None]
     if law.total == "sum":
-        return Prediction(sum(value for value, _ in pairs), doubt)
-    whole = sum(case.offered_bps for _, case in pairs)
-    return Prediction(sum(value * case.offered_bps for value, case in pairs) / whole, doubt)
+        return Prediction(fsum(value for value, _ in pairs), doubt)
+    whole = fsum(case.offered_bps for _, case in pairs)
+    return Prediction(fsum(value * case.offered_bps for value, case in pairs) / whole, doubt)

@@ -6,6 +6,7 @@ Takes runs (`RunView`), gives who shares, and the share of each in a run.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import fsum
 from typing import TYPE_CHECKING
 
 from rushhour.quantities.words import Scale
@@ -85,7 +86,7 @@ def share(run: RunView, sharer: Sharer) -> float | None:
     scopes = {flow.scope for flow in run.flows if sharer.has(flow)}
     values = [value.value for value in run.metrics if value.metric == METRIC and value.scope in scopes]
     known = [value for value in values if value is not None]
-    return sum(known) if known and len(known) == len(values) else None
+    return fsum(known) if known and len(known) == len(values) else None
 
 
 def _sharing(run: RunView) -> list[FlowLine]:

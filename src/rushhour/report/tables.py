@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from math import fsum
 from typing import TYPE_CHECKING
 
 from rushhour.metrics.catalog import METRICS
@@ -192,4 +193,4 @@ def _joined(values: Sequence[float | None]) -> tuple[float | None, tuple[float, 
     if not known:
         return None, None
     spread = (min(known), max(known)) if len(known) > 1 else None
-    return sum(known) / len(known), spread
+    return fsum(known) / len(known), spread

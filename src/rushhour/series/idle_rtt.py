@@ -9,6 +9,7 @@ instants, smoothed in the same way.
 from __future__ import annotations
 
 from itertools import accumulate
+from math import fsum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -136,7 +137,7 @@ def of_packets(context: Context, flow: Flow, sent_s: Numbers, rtt_s: Numbers) ->
         number for number in flow.path if any(number in other.path for other in every if other.id != flow.id)
     }
     trip = _Trip([*_crossed(flow, context.ends)], flow.bottleneck_end, common, sent_s, rtt_s)
-    mean = flow.base_rtt_ns * 1e-9 - sum(_idle_s(end, size) for end, size in trip.crossed)
+    mean = flow.base_rtt_ns * 1e-9 - fsum(_idle_s(end, size) for end, size in trip.crossed)
     blur_s = _INSTANT_S + 1e-9 * sum(end.jitter_ns for end, _ in trip.crossed)
     base = sent_s
     for _ in range(_ROUNDS):
@@ -174,7 +175,7 @@ class _Trip:
         # When the one ahead came out of each wire that changes. Of the last one its arrival tells.
         self._ahead = {number: np.full(len(sent_s), -_FOREVER_S) for number in self._passages}
         last = next((n for n, (end, _) in enumerate(reversed(crossed)) if _varying(end)), 0)
-        rest_s = sum(_idle_s(end, size) for end, size in crossed[len(crossed) - last :])
+        rest_s = fsum(_idle_s(end, size) for end, size in crossed[len(crossed) - last :])
         self._outs = {crossed[-last - 1][0].end: np.maximum.accumulate(sent_s + rtt_s) - rest_s}
         self._put(self._outs)
 
