@@ -12,6 +12,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 from rushhour.errors import RecordError
+from rushhour.files.zipped import zipped
 from rushhour.record.json_file import AGAIN
 from rushhour.record.manifest import COUNTS
 
@@ -57,7 +58,7 @@ def pack(folder: Path) -> None:
     """Compress what a kernel left in the folder of its run; the same counts give the same bytes."""
     left = folder / LEFT
     if left.is_file() and not left.is_symlink():
-        (folder / FILE).write_bytes(gzip.compress(left.read_bytes(), compresslevel=6, mtime=0))
+        (folder / FILE).write_bytes(zipped(left.read_bytes(), 6))
         left.unlink()
 
 

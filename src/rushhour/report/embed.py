@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rushhour.files.zipped import zipped
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -42,7 +44,7 @@ def pack(header: dict[str, Any], columns: Sequence[tuple[NDArray[np.float64], fl
     ).encode()
     body = b"".join(_column(values, scale) for values, scale in columns)
     raw = struct.pack("<I", len(head)) + head + body
-    return base64.b64encode(gzip.compress(raw, compresslevel=6, mtime=0)).decode("ascii")
+    return base64.b64encode(zipped(raw, 6)).decode("ascii")
 
 
 def unpack(text: str) -> tuple[dict[str, Any], list[NDArray[np.float64]]]:

@@ -11,7 +11,6 @@ has is used; none is made, for it would outlive us.
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
 from functools import cache
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rushhour.errors import HostError, UsageError
+from rushhour.files.zipped import zipped
 from rushhour.lab import agent, packages
 from rushhour.lab.host.transport import SilentError, Transport
 
@@ -216,7 +216,7 @@ def explain(complaint: str) -> tuple[str, str] | None:
 @cache
 def _packed(found: agent.Agent) -> bytes:
     """The agent for slow lines: less than half of its size."""
-    return gzip.compress(found.binary.read_bytes(), mtime=0)
+    return zipped(found.binary.read_bytes())
 
 
 def _expect(place: Place, transport: Transport, data: bytes, began: str, word: str) -> str:

@@ -6,13 +6,13 @@ The table stands in the page; of each file text and sets travel packed and are u
 from __future__ import annotations
 
 import base64
-import gzip
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rushhour.coverage import totals
 from rushhour.coverage.said import sentence
+from rushhour.files.zipped import zipped
 from rushhour.report.shell import digest, joined, template
 from rushhour.version import __version__
 
@@ -112,4 +112,4 @@ def _source(one: FileIndex, text: str) -> dict[str, Any]:
 
 def _packed(value: dict[str, Any]) -> str:
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
-    return base64.b64encode(gzip.compress(text, compresslevel=9, mtime=0)).decode("ascii")
+    return base64.b64encode(zipped(text)).decode("ascii")
