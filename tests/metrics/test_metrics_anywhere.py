@@ -38,6 +38,7 @@ MEASURE = """
 import sys
 from pathlib import Path
 from rushhour.record.record import Record
+{before}
 for value in Record.open(Path(sys.argv[1])).metrics():
     print(value.metric, value.scope, repr(value.value), value.note)
 """
@@ -52,14 +53,7 @@ LESSER = {
 def measured(run: Path, before: str = "", **more: str) -> list[str]:
     environment = {name: word for name, word in os.environ.items() if "BLAS" not in name} | more
     environment["PYTHONPATH"] = os.pathsep.join(sys.path)
-    command = [
-        sys.executable,
-        "-W",
-        "ignore",
-        "-c",
-        MEASURE.replace("for value", f"{before}for value"),
-        str(run),
-    ]
+    command = [sys.executable, "-W", "ignore", "-c", MEASURE.format(before=before), str(run)]
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     return done.stdout.splitlines()
 

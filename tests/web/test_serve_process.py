@@ -101,6 +101,13 @@ def test_it_ends_when_asked_to_and_leaves_nothing(number: signal.Signals) -> Non
         assert folders - set(cache.folder("play", "any").parent.iterdir())
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_it_ends_when_nobody_is_there(number: signal.Signals) -> None:
+    with server() as (process, _):
+        process.send_signal(number)
+        assert process.wait(30) == 0
+
+
 @pytest.mark.virtual
 def test_a_visitor_who_leaves_ends_the_run_without_a_word() -> None:
     with server() as (process, url):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from math import fsum
 from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE, REFUSED
@@ -189,7 +188,7 @@ class RecordedFlow:
     @property
     def taken_bps(self) -> float:
         """What traffic that does not give way, or comes and goes, has of the bottleneck."""
-        return fsum(one.rate_bps for one in self.beside)
+        return math.fsum(one.rate_bps for one in self.beside)
 
     @property
     def fair_bps(self) -> float | None:
@@ -201,7 +200,7 @@ class RecordedFlow:
 
     def limited(self, *limits: str) -> float:
         """Share of its time in which these limits held together."""
-        return fsum(self.shares.get(limit, 0.0) for limit in limits)
+        return math.fsum(self.shares.get(limit, 0.0) for limit in limits)
 
     def connected(self, limit: str) -> float:
         """The share of the time of a limit, of the time since the connection."""

@@ -18,7 +18,7 @@ from distributed.core import Status
 
 from rushhour.errors import FleetError
 from rushhour.fleet.member import QuietScheduler
-from rushhour.fleet.roll import awaited
+from rushhour.fleet.roll import awaited, late
 from rushhour.lab import clock
 from rushhour.plain import harmless
 
@@ -32,9 +32,8 @@ if TYPE_CHECKING:
 
 _LOOK_S = 0.1
 _ASK_S = 1.0  # Slurm, which others ask, too
-_SAY_S = 5.0
 _ANSWER_S = 300.0  # sbatch tries again by itself for two minutes where Slurm has no time
-_LEAVE_S = 5.0
+_LEAVE_S, _CANCEL_S = 5.0, 60.0
 
 
 class _Job(SLURMJob):  # type: ignore[misc] # Dask has no types
@@ -128,11 +127,9 @@ def submitted(
 
 def _taken(found: Sequence[Exception | None], address: Address, tell: Callable[[str], None]) -> None:
     """Wait until the queue has every job; `found` grows by what came of each."""
-    begin, said = clock.monotonic(), False
+    say = late(tell, f"{address.word}: Slurm has not taken all jobs yet; waiting for it")
     while len(found) < address.count:
-        if clock.monotonic() - begin > _SAY_S and not said:
-            tell(f"{address.word}: Slurm has not taken all jobs yet; waiting for it")
-            said = True
+        say()
         clock.sleep(_LOOK_S)
     errors = [error for error in found if error is not None]
     if errors:
@@ -140,13 +137,17 @@ def _taken(found: Sequence[Exception | None], address: Address, tell: Callable[[
 
 
 def _leave(job: type[_Job]) -> None:
-    """Give commands that are under way a moment: a job whose number is not known can be in the queue.
+    """Let commands that are under way end as long as Slurm answers any; what else would cancel their jobs?
 
-    Such a job finds no scheduler, and ends by itself.
+    A job whose number is not known finds no scheduler, and ends by itself.
     """
-    job.answer_s = _LEAVE_S
-    end = clock.monotonic() + _LEAVE_S
-    while job.under_way and clock.monotonic() < end:
+    job.answer_s = _CANCEL_S
+    left, since = 0, 0.0
+    while job.under_way:
+        if len(job.under_way) != left:
+            left, since = len(job.under_way), clock.monotonic()
+        elif clock.monotonic() - since > _LEAVE_S:
+            break
         clock.sleep(_LOOK_S)
     for process in [*job.under_way]:
         _end(process)

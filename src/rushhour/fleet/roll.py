@@ -48,20 +48,30 @@ def awaited(
     Raises:
         FleetError: there are none for as long as the address has patience.
     """
-    begin, said = clock.monotonic(), False
+    begin, say = clock.monotonic(), late(tell, f"{address.word} has no workers yet; waiting for one")
     while not (there := workers()):
-        waited = clock.monotonic() - begin
-        if waited > address.patience_s:
+        if clock.monotonic() - begin > address.patience_s:
             raise FleetError(
                 f"the scheduler of {address.word} has no workers",
                 hint="on each machine: dask worker SCHEDULER, in an environment with rushhour[fleet]",
             )
-        if waited > _SAY_S and not said:
-            tell(f"{address.word} has no workers yet; waiting for one")
-            said = True
+        say()
         look()
         clock.sleep(every_s)
     return there
+
+
+def late(tell: Callable[[str], None], text: str) -> Callable[[], None]:
+    """What tells this, once, when it is called after some seconds: what takes no time needs no word."""
+    begin, said = clock.monotonic(), False
+
+    def say() -> None:
+        nonlocal said
+        if not said and clock.monotonic() - begin > _SAY_S:
+            tell(text)
+            said = True
+
+    return say
 
 
 def examined(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from math import fsum
 from typing import TYPE_CHECKING
 
 from rushhour.record.document import write
@@ -153,7 +152,7 @@ def _statistics(values: Sequence[float]) -> Statistics:
     return write(
         Statistics,
         n=len(values),
-        mean=fsum(values) / len(values) if values else None,
+        mean=math.fsum(values) / len(values) if values else None,
         min=min(values, default=None),
         max=max(values, default=None),
         values_=list(values),
