@@ -38,7 +38,7 @@ impl Tally {
     pub fn warning(&self, sample_ns: i64) -> Option<String> {
         let (asked, interval_us) = (self.made + self.left_out, sample_ns as f64 / 1e3);
         let why = if 2 * self.passed > self.left_out {
-            format!("the machine was too busy for one each {interval_us} µs")
+            format!("the machine was too busy for one every {interval_us} µs")
         } else {
             format!("one took more than half of the interval of {interval_us} µs")
         };
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(warning(120, 160), long);
         assert_eq!(
             warning(140, 160),
-            "2 of 3 readings were left out: the machine was too busy for one each 0.02 µs"
+            "2 of 3 readings were left out: the machine was too busy for one every 0.02 µs"
         );
     }
 
