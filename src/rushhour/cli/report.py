@@ -47,24 +47,23 @@ def report(
 
     Example: rushhour report results/window-scaling/latest --format svg
     """  # noqa: D301 - click wants the letter itself
+    from rushhour.cli.waiting import read_by
     from rushhour.errors import UsageError
     from rushhour.record.folders import read_sets
     from rushhour.record.result_set import ResultSet
 
-    sets = read_sets(records[0]) if len(records) == 1 else [ResultSet.open(folder) for folder in records]
-    if levels:
-        if sets is not None:
-            raise UsageError("--where is for one set of runs", hint="name one folder of results")
-        results = _part(ResultSet.open(records[0]), levels)
-        made, runs = write(results, out or _beside(records[0], form, levels), form), len(results)
-    elif sets is None:
-        results = ResultSet.open(records[0])
-        made, runs = write(results, out or _beside(records[0], form), form), len(results)
-    else:
-        folder = records[0] if len(records) == 1 else Path()
-        made, runs = write_study(sets, out or folder / _name(form), form), sum(map(len, sets))
+    several = read_sets(records[0]) if len(records) == 1 else [ResultSet.open(folder) for folder in records]
+    if levels and several is not None:
+        raise UsageError("--where is for one set of runs", hint="name one folder of results")
+    sets = [_part(ResultSet.open(records[0]), levels)] if several is None else several
+    with read_by(console(stderr=True), sets):
+        if several is None:
+            made = write(sets[0], out or _beside(records[0], form, levels), form)
+        else:
+            folder = records[0] if len(records) == 1 else Path()
+            made = write_study(several, out or folder / _name(form), form)
     if as_json:
-        document = {"format": form, "runs": runs, "files": [str(path) for path in made]}
+        document = {"format": form, "runs": sum(map(len, sets)), "files": [str(path) for path in made]}
         tell_json(document)
     else:
         for path in made:
@@ -108,8 +107,7 @@ def write_study(sets: list[ResultSet], out: Path, form: str) -> list[Path]:
         return [out]
     made = []
     for one in sets:
-        name = one.about.scenario.name or one.path.name
-        made += write(one, out / name.replace("/", "-"), form) if one.folders() else []
+        made += write(one, out / one.name.replace("/", "-"), form) if one.folders() else []
     return made
 
 
@@ -123,8 +121,11 @@ def _name(form: str) -> str:
 
 
 def _part(results: ResultSet, levels: tuple[str, ...]) -> ResultSet:
-    """The runs of the cells with these `FACTOR=LEVEL`s."""
+    """The runs of the cells with these `FACTOR=LEVEL`s; without any, all."""
     from rushhour.errors import UsageError
+
+    if not levels:
+        return results
 
     pairs = [word.partition("=") for word in levels]
     for name, equals, _ in pairs:

@@ -16,10 +16,12 @@ from rushhour.cli.screen import console, tell_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from rich.console import Console
 
     from rushhour.metrics.value import MetricValue
+    from rushhour.record.result_set import ResultSet
     from rushhour.record.slim import Wanted
     from rushhour.report.brief import Brief
     from rushhour.running.executor import Executor
@@ -215,7 +217,8 @@ def _finish(batch: Batch, outcomes: Outcomes, console: Console | None, *, report
         if report:
             from rushhour.report import html
 
-            page = html.write(results, batch.folder / "report.html")
+            with _read([results]):
+                page = html.write(results, batch.folder / "report.html")
         if console is not None:
             from rushhour.report.terminal import print_results
 
@@ -235,6 +238,13 @@ def _finish(batch: Batch, outcomes: Outcomes, console: Console | None, *, report
     }
 
 
+def _read(sets: Sequence[ResultSet]) -> AbstractContextManager[None]:
+    """People see on a terminal how far a page is."""
+    from rushhour.cli.waiting import read_by
+
+    return read_by(console(stderr=True), sets)
+
+
 def _finish_study(
     batches: list[Batch], out: Path | None, console: Console | None, *, report: bool
 ) -> dict[str, object]:
@@ -247,7 +257,8 @@ def _finish_study(
     if page is not None:
         from rushhour.report import study_html
 
-        whole = study_html.write(sets, page)
+        with _read(sets):
+            whole = study_html.write(sets, page)
     else:
         whole = gathered(sets, folder)
     if console is not None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from rich.console import Console
+
+    from rushhour.record.result_set import ResultSet
+
+_SPINNER = 3
 
 
 @contextmanager
@@ -20,4 +25,32 @@ def waiting(console: Console) -> Iterator[Callable[[str], None]]:
         yield lambda text: console.print(Text(text), soft_wrap=True)
         return
     with console.status("") as status:
-        yield lambda text: status.update(Text(text))
+
+        def tell(text: str) -> None:
+            line = Text(text)
+            # Else it flickers over several.
+            line.truncate(console.width - _SPINNER, overflow="ellipsis")
+            status.update(line)
+
+        yield tell
+
+
+@contextmanager
+def read_by(console: Console, sets: Sequence[ResultSet]) -> Iterator[None]:
+    """Says on a terminal which runs of these sets are read and what is drawn; elsewhere nothing."""
+    if not console.is_terminal:
+        yield
+        return
+    before = [one.tell for one in sets]
+    try:
+        with waiting(console) as tell:
+            for one in sets:
+                one.tell = partial(_of, tell, f"{one.name}: " if len(sets) > 1 else "")
+            yield
+    finally:
+        for one, told in zip(sets, before, strict=True):
+            one.tell = told
+
+
+def _of(tell: Callable[[str], None], head: str, text: str) -> None:
+    tell(head + text)

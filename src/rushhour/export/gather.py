@@ -123,7 +123,7 @@ def _runs(results: ResultSet) -> Iterator[Case]:
     brief = len(results) > index.WHOLE
     for record in results:
         yield _run(record, measured.get(record.path.name, []), brief=brief)
-    scenario = results.about.scenario.name or results.path.name
+    scenario = results.name
     for one in results.about.failures:
         yield Case(scenario, _label(one.cell.factors, one.kernel, one.repetition), "error", str(one.message))
     for one in results.about.skipped:

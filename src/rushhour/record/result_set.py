@@ -26,11 +26,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+def _nobody(_: str) -> None:
+    """Nobody waits."""
+
+
 class ResultSet:
     """Many runs: a folder with `runs/*`. Iterating opens and verifies one after the other, and keeps none."""
 
     def __init__(self, path: Path, chosen: frozenset[str] | None = None) -> None:
         self.path = path
+        self.tell: Callable[[str], None] = _nobody
+        """Is told which run is looked at, for people who wait."""
         self._chosen = chosen
         self._made: dict[Callable[[ResultSet], Any], Any] = {}
 
@@ -103,7 +109,15 @@ class ResultSet:
 
     def __iter__(self) -> Iterator[Record]:
         """The runs, one at a time, each verified: a changed one is a `RecordError`."""
-        return (Record.verified(folder) for folder in self.folders())
+        folders = self.folders()
+        for number, folder in enumerate(folders, 1):
+            self.tell(f"looking through run {number} of {len(folders)}")
+            yield Record.verified(folder)
+
+    @property
+    def name(self) -> str:
+        """Of its scenario, else of its folder."""
+        return self.about.scenario.name or self.path.name
 
     @cached_property
     def about(self) -> SetFile:

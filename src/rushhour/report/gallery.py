@@ -53,10 +53,12 @@ def draw(
         run = replace(plain, flows=palette.flows(plain.flows))
         if run.panels:
             made.append(folder / f"run-{place:03d}{_slug(run.label)}.{form}")
+            results.tell(f"drawing {made[-1].name}")
             put(paper.run(run, form), made[-1])
         slim.append(replace(run, panels=[]))
     for name, drawing in _compared(collector, slim, palette):
         made.append(folder / f"{name}.{form}")
+        results.tell(f"drawing {made[-1].name}")
         put(paper.draw(drawing, form), made[-1])
     missing = kept_said(slim)
     if not made:

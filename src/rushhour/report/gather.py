@@ -142,6 +142,7 @@ def views(
     lean = None if briefs is None else Lean(results, briefs)
     for position, place in enumerate(order):
         one = found[place]
+        results.tell(f"reading run {position + 1} of {len(order)}")
         factors = _factors(one, short, kernels=several[0], repetitions=several[1])
         record = None if isinstance(one, Brief) else one.opened()
         metrics = known.get(one.path.name) or metrics_of(record or Record.open(one.path))

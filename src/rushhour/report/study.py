@@ -224,7 +224,7 @@ def _section(results: ResultSet, beside: Path) -> Section:
 def _bare(results: ResultSet, beside: Path) -> Section:
     """What is said of a set before its runs are read."""
     made, scenario = results.about, results.about.scenario
-    name, unsaid = scenario.name or results.path.name, known_sweep(scenario.resolved.sweep).unsaid
+    name, unsaid = results.name, known_sweep(scenario.resolved.sweep).unsaid
     report = results.path / "report.html"
     return Section(
         name,
@@ -254,10 +254,9 @@ def _commands(sets: Sequence[ResultSet]) -> list[tuple[str, str]]:
     kernels: dict[str, str] = {}
     asked: dict[str, str] = {}
     for one in (one for one in sets if one.folders()):
-        name = one.about.scenario.name or one.path.name
         for what, command in reproduction(one).commands:
             if what == ASKED:
-                asked[command] = name
+                asked[command] = one.name
             elif "saved as" not in what:
                 kernels[command] = what
     whole = {command.replace(f" {name}", f" {name.rpartition('/')[0]}", 1) for command, name in asked.items()}
