@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from another_python import STRICT
 from commandline import rush
 
 from rushhour.record.result_set import ResultSet
@@ -85,18 +86,6 @@ count = 3
 name = "mice"
 arrivals = { load = 0.1 }
 size = { distribution = "pareto", mean = "20kB", shape = 1.3, max = "1MB" }
-"""
-STRICT = """
-import builtins
-whole = sum
-
-def strict(values, /, start=0):
-    values = [*values]
-    fractions = [one for one in values if isinstance(one, float) and not one.is_integer()]
-    assert len(values) < 3 or not fractions, "math.fsum is the same everywhere"
-    return whole(values, start)
-
-builtins.sum = strict
 """
 
 

@@ -10,6 +10,7 @@ moved it; nearer is then the only answer that always leads to one commit.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -144,12 +145,12 @@ def _by_value(mark: Mark, ends: Between, middle: SideCell) -> Found:
     rows = list(_rows(mark, to_bad, to_middle))
     if not rows:
         return Found(None, f"{mark} is undefined{f': {to_middle.note}' if to_middle.note else ''}")
-    toward = 1.0 if sum(b - g for g, b, _ in rows) > 0 else -1.0
+    toward = 1.0 if math.fsum(b - g for g, b, _ in rows) > 0 else -1.0
     halves = [(g + b) / 2 for g, b, _ in rows]
     values = [c for _, _, c in rows]
-    value = sum(values) / len(values)
-    whole = sum(b - g for g, b, _ in rows)
-    share = sum(c - g for g, _, c in rows) / whole if whole else None
+    value = math.fsum(values) / len(values)
+    whole = math.fsum(b - g for g, b, _ in rows)
+    share = math.fsum(c - g for g, _, c in rows) / whole if whole else None
     estimate = paired(halves, values, ends.rule.confidence)
     said = f"{_said(value, mark)}{_between(share)}"
     if estimate.p > ends.level:
@@ -184,7 +185,7 @@ def _compared(mark: Mark, ends: Between, other: SideCell) -> Compared | None:
 def _mean(mark: Mark, ends: Between, middle: SideCell) -> float | None:
     found = _compared(mark, ends, middle)
     known = found.known("candidate") if found else []
-    return sum(known) / len(known) if known else None
+    return math.fsum(known) / len(known) if known else None
 
 
 def _said(value: float | None, mark: Mark) -> str:
@@ -203,7 +204,7 @@ def ends_said(mark: Mark, ends: Between) -> tuple[float | None, float | None, st
     if found is None:
         return None, None, mark.reason
     values = [found.known("base"), found.known("candidate")]
-    means = [sum(known) / len(known) if known else None for known in values]
+    means = [math.fsum(known) / len(known) if known else None for known in values]
     scale = scale_for(means, mark.unit)
     shown = [scale.with_unit(mean) if mean is not None else "undefined" for mean in means]
     return means[0], means[1], f"{shown[0]} → {shown[1]}"

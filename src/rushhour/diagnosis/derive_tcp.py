@@ -6,6 +6,7 @@ of the measurements of that direction: `most_bps`.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -179,7 +180,9 @@ def _kernel(record: Record, flow: Flow) -> dict[str, float]:
 def _mean(parts: Sequence[dict[str, float]]) -> dict[str, float]:
     known = [part for part in parts if part]
     names = [*LIMITS, "busy", "rwnd", "cwnd", "idle"]
-    mean = {name: sum(part.get(name, 0.0) for part in known) / len(known) for name in names} if known else {}
+    if not known:
+        return {}
+    mean = {name: math.fsum(part.get(name, 0.0) for part in known) / len(known) for name in names}
     return {name: value for name, value in mean.items() if value > 0}
 
 
@@ -268,7 +271,7 @@ def _window_full(record: Record, flows: Sequence[Flow]) -> float | None:
         _, info = record.tcp_info(flow.id)
         if len(info) and "snd_wnd" in (info.dtype.names or ()) and info["snd_wnd"].any():
             full.append(float((_flight(info) >= WINDOW_FULL * info["snd_wnd"]).mean()))
-    return sum(full) / len(full) if full else None
+    return math.fsum(full) / len(full) if full else None
 
 
 def _flight(info: decode.Rows) -> Numbers:

@@ -6,6 +6,7 @@ sizes in bytes, shares between 0 and 1. None: not measured, or the kernel does n
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +86,7 @@ class Tcp:
 
     def limited(self, *limits: str) -> float:
         """Share of the time that these limits held together."""
-        return min(1.0, sum(self.shares.get(limit, 0.0) for limit in limits))
+        return min(1.0, math.fsum(self.shares.get(limit, 0.0) for limit in limits))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -76,7 +77,7 @@ def between(before: Moment, after: Moment, seconds: float) -> Cpu | None:
     return Cpu(
         count=len(shares),
         busiest=hottest["busy"],
-        mean=sum(share["busy"] for share in shares) / len(shares),
+        mean=math.fsum(share["busy"] for share in shares) / len(shares),
         softirq=hottest["softirq"],
         steal=max(share["steal"] for share in shares),
         throttled=stopped,

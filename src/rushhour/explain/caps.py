@@ -133,7 +133,7 @@ def _shallow(e: RecordedFlow, trip: float) -> float | None:
 
 def _held(e: RecordedFlow, *limits: str) -> float | None:
     """What there is, where these limits held for a good part of the time: more needs them taken away."""
-    return e.goodput_bps if sum(e.connected(limit) for limit in limits) >= HELD else None
+    return e.goodput_bps if math.fsum(e.connected(limit) for limit in limits) >= HELD else None
 
 
 def _waiting_s(e: RecordedFlow, removed: Collection[str]) -> float:

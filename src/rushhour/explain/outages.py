@@ -163,7 +163,7 @@ def shares(found: Timeline, known: Outages | None) -> dict[str, float]:
         return found.shares
     waited = _within(found, _merged(known.held), FELT)
     rest = _without(found.shares, waited)
-    return _ordered({**rest, LIMIT: sum(waited.values())})
+    return _ordered({**rest, LIMIT: math.fsum(waited.values())})
 
 
 def _within(found: Timeline, spans: Spans, limits: Iterable[str]) -> dict[str, float]:
@@ -185,7 +185,7 @@ def with_recovery(found: Timeline, known: Outages) -> tuple[dict[str, float], Ou
     every, there = _within(found, since, AFTER), _within(found, held, AFTER)
     behind = {limit: every[limit] - there[limit] for limit in AFTER}
     rest = _without(rest, behind)
-    after = sum(behind.values())
+    after = math.fsum(behind.values())
     return _ordered({**rest, LIMIT: rest.get(LIMIT, 0.0) + after}), replace(known, after=after)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -59,7 +60,7 @@ def room(record: Record, flow: Flow) -> Room:
     seconds = (span[1] - span[0]) * 1e-9
     whole = courses.capacity_bits(one.end, *span) / seconds
     others = (other for other in record.context.flows.values() if one.end.end in other.crossed)
-    taken = sum(
+    taken = math.fsum(
         arrived(record, other, span) / payload_part(other) for other in others if not one.holds(other)
     )
     left = whole - 8 * taken / seconds

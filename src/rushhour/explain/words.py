@@ -42,7 +42,7 @@ def remedy(e: RecordedFlow, cure: Cure | None) -> Remedy | None:
 def deaf(e: RecordedFlow) -> str:
     """The datagrams that have most of the bottleneck, whatever it drops or marks; empty where none have."""
     streams = [one for one in e.beside if one.kind in kinds.UDP_STREAMS]
-    if sum(one.rate_bps for one in streams) < DEAF * (e.possible_bps or math.inf):
+    if math.fsum(one.rate_bps for one in streams) < DEAF * (e.possible_bps or math.inf):
         return ""
     return " and ".join(one.name for one in streams[:NAMED]) + (" and others" if streams[NAMED:] else "")
 
@@ -91,7 +91,7 @@ def beside(e: RecordedFlow) -> str:
     named = [f"{one.name} ({one.kind}) with {rate(one.rate_bps)}" for one in e.beside[:NAMED]]
     rest = e.beside[NAMED:]
     if rest:
-        named.append(f"{len(rest)} more with {rate(sum(one.rate_bps for one in rest))}")
+        named.append(f"{len(rest)} more with {rate(math.fsum(one.rate_bps for one in rest))}")
     return f", beside {' and '.join(named)}"
 
 

@@ -109,7 +109,7 @@ def _differ(one: Point, two: Point) -> bool | None:
 
 def _level(points: Sequence[Point]) -> float | None:
     means = [point.mean for point in points if point.mean is not None]
-    return sum(means) / len(means) if means else None
+    return math.fsum(means) / len(means) if means else None
 
 
 def _shifts(points: Sequence[Point], *, exact: bool) -> list[int]:
@@ -153,7 +153,7 @@ def _noise(points: Sequence[Point], values: Any, *, exact: bool) -> tuple[float,
     least = LEAST * float(np.median(np.abs(values)))
     freedom = float(sum(count - 1 for _, count in variances))
     if freedom:
-        pooled = sum(variance * (count - 1) for variance, count in variances) / freedom
+        pooled = math.fsum(variance * (count - 1) for variance, count in variances) / freedom
         return max(math.sqrt(pooled), least), freedom
     if len(values) < _FEW:
         return 0.0, 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -37,7 +38,7 @@ class Point:
     @property
     def mean(self) -> float | None:
         """Their mean; None without any."""
-        return sum(self.known) / len(self.known) if self.known else None
+        return math.fsum(self.known) / len(self.known) if self.known else None
 
     def document(self) -> dict[str, object]:
         """The point as JSON."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -112,7 +113,7 @@ def busy(before: str | None, after: str | None) -> dict[str, Any]:
         return {}
     count = len(known)
     mean: Mapping[str, float] = {
-        kind: sum(one.get(kind, 0.0) for one in known.values()) / count for kind in (*FIELDS, "busy")
+        kind: math.fsum(one.get(kind, 0.0) for one in known.values()) / count for kind in (*FIELDS, "busy")
     }
     return {
         "busy": {cpu: one["busy"] for cpu, one in known.items()},
