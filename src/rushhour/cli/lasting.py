@@ -6,15 +6,13 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
-from rich.text import Text
 
 from rushhour.cli.interrupted import notes_of
 from rushhour.cli.screen import say
+from rushhour.cli.waiting import one_line
 
 if TYPE_CHECKING:
     from types import TracebackType
-
-_SPINNER = 3
 
 
 class Screen:
@@ -45,11 +43,7 @@ class Screen:
         """What goes on now."""
         self._told = True
         if self._status is not None:
-            line = Text(text)
-            line.truncate(
-                self._console.width - _SPINNER, overflow="ellipsis"
-            )  # else it flickers over several
-            self._status.update(line)
+            self._status.update(one_line(self._console, text))
 
     def note(self, text: str) -> None:
         """What is worth keeping."""

@@ -25,14 +25,14 @@ def waiting(console: Console) -> Iterator[Callable[[str], None]]:
         yield lambda text: console.print(Text(text), soft_wrap=True)
         return
     with console.status("") as status:
+        yield lambda text: status.update(one_line(console, text))
 
-        def tell(text: str) -> None:
-            line = Text(text)
-            # Else it flickers over several.
-            line.truncate(console.width - _SPINNER, overflow="ellipsis")
-            status.update(line)
 
-        yield tell
+def one_line(console: Console, text: str) -> Text:
+    """What goes on, cut off where the terminal ends: else it flickers over several lines."""
+    line = Text(text)
+    line.truncate(console.width - _SPINNER, overflow="ellipsis")
+    return line
 
 
 @contextmanager
