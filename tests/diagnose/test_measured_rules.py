@@ -150,6 +150,23 @@ def test_what_shows_random_loss_is_a_whole_sentence() -> None:
     )
 
 
+def test_blocked_datagrams_say_nothing_of_what_tcp_loses() -> None:
+    """Not one came, and TCP works: no loss at random, no policer, no short queue, and no outage."""
+    m = replace(
+        slow("losses", retransmits=90), udp=Udp(75e6, 0.0, 2500, 0, loss_run=2500.0, gap_ns=MS),
+        train=Train(192, 0, None), line=Udp(95e6, 0.0, 900, 0),
+    )  # fmt: skip
+    assert [cause.key for cause in causes(m)] == ["losses"]
+    case = Case(A, B, {"a→b": m, "b→a": replace(SOUND, direction="b→a")})
+    assert [one.key for one in measured_path.other_loss(case)] == ["udp-blocked"]
+    # Losses of TCP's own before the queue was full are still at random, and nothing is said of echoes.
+    [early] = causes(replace(m, single=replace(m.single or FULL, rtt_at_loss_ns=21 * MS)))
+    assert early.key == "random-loss"
+    assert early.law.endswith(
+        "sent again: TCP lost them at a round trip of 21 ms (idle 20 ms), while the queue holds 19 ms"
+    )
+
+
 def test_nothing_at_all_is_told_by_how_much_answers() -> None:
     dead = Tcp(error="no connection was made")
     [gone] = found(Measured("a→b", ping_loss=1.0, single=dead))

@@ -7,6 +7,7 @@ queue), what datagrams below and at the line's rate do, and how a train of packe
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import OPTION_SACK, Shown
@@ -71,7 +72,14 @@ def shown(m: Measured, tcp: Tcp, key: str) -> Shown | None:
 
     `losses` is shown where segments were sent again: that stays when nothing else is.
     """
-    return SHOWN[key](m, tcp) if key in SHOWN else None
+    return SHOWN[key](_heard(m), tcp) if key in SHOWN else None
+
+
+def _heard(m: Measured) -> Measured:
+    """Without datagrams where they are blocked: not one came, and of what TCP loses they say nothing."""
+    udp = m.udp
+    blocked = udp is not None and udp.sent and not udp.received and not udp.unread
+    return replace(m, udp=None, train=None, line=None) if blocked else m
 
 
 def _late(m: Measured, tcp: Tcp) -> Shown | None:
@@ -136,7 +144,7 @@ def _random(m: Measured, tcp: Tcp) -> Shown | None:
     by_datagrams = m.udp is not None and m.udp.loss > 0 and not m.udp.crowded
     lost = m.udp.loss if m.udp is not None and by_datagrams else tcp.retransmit_share
     laws = []
-    if m.udp is None or not m.udp.crowded:
+    if (m.ping_loss or 0.0) > LOST if m.udp is None else not m.udp.crowded:
         laws.append(f"{_lost(m.udp)} below the path's rate, where no queue drops")
     if at := _no_queue(m, tcp):
         holds = f", while the queue holds {time((m.queue_ns or 0) / 1e9)}"
