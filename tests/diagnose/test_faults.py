@@ -2,12 +2,13 @@
 
 And sound paths draw no warning. Several diagnoses at a time, and other tests in real time beside them: what
 matters are ranks of causes, not figures.
-Where the first is not right, the path gets a second one by itself, when nothing of ours takes its processors.
+Where the first is not right, the path gets another by itself, when no other diagnosis takes its processors.
 """
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ pytestmark = [pytest.mark.host, pytest.mark.alone(beside=True)]
 
 # One waits more than it works: it takes 0.3 of a processor.
 AT_ONCE = 2 * len(os.sched_getaffinity(0))
+AGAIN = 2
 SOUND = {
     "fast": Wanted(rate="500mbit", rtt=None, buffer="5ms"),
     "usual": Wanted(),
@@ -44,20 +46,23 @@ class Ward:
 
     def __init__(self, futures: dict[str, Future[Diagnosis]], folder: Path) -> None:
         self.futures, self.folder = futures, folder
-        self.again: set[str] = set()
+        self.again: Counter[str] = Counter()
 
     def diagnosis(self, name: str, right: Callable[[Diagnosis], bool]) -> Diagnosis:
-        """Of the path of this name; a second one, when all others are done, if the first is not right."""
+        """Of the path of this name; while it is not right another, twice at most, when all others are done.
+
+        A machine that stands still for a moment lets a path's queue run empty, and then fills it at once.
+        """
         found = self.futures[name].result(timeout=200)
-        if right(found) or name in self.again:
-            return found
-        for future in self.futures.values():
-            future.exception()
-        self.again.add(name)
-        second: Future[Diagnosis] = Future()
-        second.set_result(_diagnose(name, self.folder / "again"))
-        self.futures[name] = second
-        return second.result()
+        while not right(found) and self.again[name] < AGAIN:
+            for future in self.futures.values():
+                future.exception()
+            self.again[name] += 1
+            another: Future[Diagnosis] = Future()
+            another.set_result(_diagnose(name, self.folder / f"again-{self.again[name]}"))
+            self.futures[name] = another
+            found = another.result()
+        return found
 
 
 @pytest.fixture(scope="module")
