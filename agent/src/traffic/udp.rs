@@ -203,7 +203,7 @@ impl Sender {
             && !self.switch.stopped()
         {
             let now_ns = clock.now();
-            let late = (seq..).take(LATE).take_while(|&next| self.due_ns(next) <= now_ns).count();
+            let late = late(seq, now_ns, self.stop_ns, |seq| self.due_ns(seq));
             // One packet of GSO is a burst, however late.
             let many = if self.gso { self.burst } else { self.burst.max(late) };
             let count = many.min(usize::try_from(self.count - seq).unwrap_or(usize::MAX));
@@ -345,6 +345,11 @@ pub(crate) fn stamped(socket: &OwnedFd) -> Result<()> {
         .context("set SO_TIMESTAMPNS")
 }
 
+/// How many datagrams from `seq` on are due by now. However late it is: what is due when the flow has ended is nobody's.
+fn late(seq: u64, now_ns: i64, stop_ns: i64, due_ns: impl Fn(u64) -> i64) -> usize {
+    (seq..).take(LATE).map(due_ns).take_while(|due_ns| *due_ns <= now_ns && *due_ns < stop_ns).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -362,6 +367,15 @@ mod tests {
         assert_eq!(read_header(&received(&packet)), Some((7, u64::MAX - 1, -5)));
         assert_eq!(read_header(&received(&packet[..HEADER_BYTES - 1])), None);
         assert_eq!(read_header(&received(&[0; 100])), None);
+    }
+
+    #[test]
+    fn what_is_due_by_now_leaves_together_and_nothing_that_is_due_after_the_end() {
+        let due_ns = |seq: u64| 10 * i64::try_from(seq).expect("few");
+        assert_eq!(late(147, 1470, 1500, due_ns), 1);
+        assert_eq!(late(147, 1489, 1500, due_ns), 2);
+        assert_eq!(late(147, 1514, 1500, due_ns), 3);
+        assert_eq!(late(0, 1514, 1500, due_ns), LATE);
     }
 
     #[test]
