@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
 from rushhour.quantities.words import quantity, scale_for
@@ -148,7 +149,7 @@ def _by_value(mark: Mark, ends: Between, middle: SideCell) -> Found:
     toward = 1.0 if math.fsum(b - g for g, b, _ in rows) > 0 else -1.0
     halves = [(g + b) / 2 for g, b, _ in rows]
     values = [c for _, _, c in rows]
-    value = math.fsum(values) / len(values)
+    value = fmean(values)
     whole = math.fsum(b - g for g, b, _ in rows)
     share = math.fsum(c - g for g, _, c in rows) / whole if whole else None
     estimate = paired(halves, values, ends.rule.confidence)
@@ -185,7 +186,7 @@ def _compared(mark: Mark, ends: Between, other: SideCell) -> Compared | None:
 def _mean(mark: Mark, ends: Between, middle: SideCell) -> float | None:
     found = _compared(mark, ends, middle)
     known = found.known("candidate") if found else []
-    return math.fsum(known) / len(known) if known else None
+    return fmean(known) if known else None
 
 
 def _said(value: float | None, mark: Mark) -> str:
@@ -204,7 +205,7 @@ def ends_said(mark: Mark, ends: Between) -> tuple[float | None, float | None, st
     if found is None:
         return None, None, mark.reason
     values = [found.known("base"), found.known("candidate")]
-    means = [math.fsum(known) / len(known) if known else None for known in values]
+    means = [fmean(known) if known else None for known in values]
     scale = scale_for(means, mark.unit)
     shown = [scale.with_unit(mean) if mean is not None else "undefined" for mean in means]
     return means[0], means[1], f"{shown[0]} → {shown[1]}"

@@ -6,7 +6,7 @@ of the measurements of that direction: `most_bps`.
 
 from __future__ import annotations
 
-import math
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -182,7 +182,7 @@ def _mean(parts: Sequence[dict[str, float]]) -> dict[str, float]:
     names = [*LIMITS, "busy", "rwnd", "cwnd", "idle"]
     if not known:
         return {}
-    mean = {name: math.fsum(part.get(name, 0.0) for part in known) / len(known) for name in names}
+    mean = {name: fmean(part.get(name, 0.0) for part in known) for name in names}
     return {name: value for name, value in mean.items() if value > 0}
 
 
@@ -271,7 +271,7 @@ def _window_full(record: Record, flows: Sequence[Flow]) -> float | None:
         _, info = record.tcp_info(flow.id)
         if len(info) and "snd_wnd" in (info.dtype.names or ()) and info["snd_wnd"].any():
             full.append(float((_flight(info) >= WINDOW_FULL * info["snd_wnd"]).mean()))
-    return math.fsum(full) / len(full) if full else None
+    return fmean(full) if full else None
 
 
 def _flight(info: decode.Rows) -> Numbers:

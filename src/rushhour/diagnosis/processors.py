@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from rushhour.diagnosis.gather import cpu
@@ -77,7 +77,7 @@ def between(before: Moment, after: Moment, seconds: float) -> Cpu | None:
     return Cpu(
         count=len(shares),
         busiest=hottest["busy"],
-        mean=math.fsum(share["busy"] for share in shares) / len(shares),
+        mean=fmean(share["busy"] for share in shares),
         softirq=hottest["softirq"],
         steal=max(share["steal"] for share in shares),
         throttled=stopped,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from rushhour.explain.netem import drops_by_chance
@@ -28,7 +29,7 @@ def lost(record: Record, ways: Sequence[Sequence[int]], span: tuple[int, int], w
         math.prod(_kept(record, ends[number], span, without) for number in way if number in ends)
         for way in ways
     ]
-    return 1 - math.fsum(kept) / len(kept) if kept else 0.0
+    return 1 - fmean(kept) if kept else 0.0
 
 
 def worst(

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -109,7 +110,7 @@ def _differ(one: Point, two: Point) -> bool | None:
 
 def _level(points: Sequence[Point]) -> float | None:
     means = [point.mean for point in points if point.mean is not None]
-    return math.fsum(means) / len(means) if means else None
+    return fmean(means) if means else None
 
 
 def _shifts(points: Sequence[Point], *, exact: bool) -> list[int]:

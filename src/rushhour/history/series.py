@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Point:
     @property
     def mean(self) -> float | None:
         """Their mean; None without any."""
-        return math.fsum(self.known) / len(self.known) if self.known else None
+        return fmean(self.known) if self.known else None
 
     def document(self) -> dict[str, object]:
         """The point as JSON."""

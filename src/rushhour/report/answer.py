@@ -8,7 +8,7 @@ what was sent. Everywhere else there is no sentence: a number that answers anoth
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import fsum
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -134,7 +134,7 @@ def _shares(cell: Cell, found: Sequence[Sharer]) -> list[tuple[str, float]]:
 
 def _mean(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return fsum(known) / len(known) if known else None
+    return fmean(known) if known else None
 
 
 def _of(runs: Sequence[RunView], kind: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from math import fsum
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from rushhour.metrics.catalog import METRICS
@@ -193,4 +193,4 @@ def _joined(values: Sequence[float | None]) -> tuple[float | None, tuple[float, 
     if not known:
         return None, None
     spread = (min(known), max(known)) if len(known) > 1 else None
-    return fsum(known) / len(known), spread
+    return fmean(known), spread

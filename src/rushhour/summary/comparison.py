@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from math import fsum
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -150,7 +150,7 @@ class _Values:
             notes = [value.note for value in chosen if value.note]
             return None, notes[0] if notes else f"{table.metric} was not measured here"
         # Copies of one flow are one thing to the document: their mean.
-        return convert(fsum(known) / len(known), UNITS.get(table.metric, table.unit), table.unit), ""
+        return convert(fmean(known), UNITS.get(table.metric, table.unit), table.unit), ""
 
     def _whole(self, metric: str) -> Mapping[str, list[MetricValue]]:
         if metric not in self._known:

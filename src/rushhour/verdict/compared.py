@@ -6,7 +6,7 @@ Takes two `SideCell`s, gives `Compared` values, before any of them is judged.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import fsum
+from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
 from rushhour.metrics.catalog import METRICS
@@ -236,7 +236,7 @@ def _is_here(judge: Mapping[str, object], factors: Mapping[str, object]) -> bool
 
 def _mean(copies: Sequence[MetricValue], scope: str) -> MetricValue:
     known = [value.value for value in copies if value.value is not None]
-    mean = fsum(known) / len(known) if known else None
+    mean = fmean(known) if known else None
     return MetricValue(copies[0].metric, scope, mean, copies[0].unit, copies[0].note)
 
 

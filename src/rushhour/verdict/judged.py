@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from rushhour.record.document import write
@@ -152,7 +153,7 @@ def _statistics(values: Sequence[float]) -> Statistics:
     return write(
         Statistics,
         n=len(values),
-        mean=math.fsum(values) / len(values) if values else None,
+        mean=fmean(values) if values else None,
         min=min(values, default=None),
         max=max(values, default=None),
         values_=list(values),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from rushhour.diagnosis.gather.text import below, number, pairs, processors
@@ -111,9 +111,8 @@ def busy(before: str | None, after: str | None) -> dict[str, Any]:
     known = shares(before, after)
     if not known:
         return {}
-    count = len(known)
     mean: Mapping[str, float] = {
-        kind: math.fsum(one.get(kind, 0.0) for one in known.values()) / count for kind in (*FIELDS, "busy")
+        kind: fmean(one.get(kind, 0.0) for one in known.values()) for kind in (*FIELDS, "busy")
     }
     return {
         "busy": {cpu: one["busy"] for cpu, one in known.items()},

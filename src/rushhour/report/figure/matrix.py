@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from rushhour.metrics.catalog import METRICS
@@ -111,7 +112,7 @@ def _cells(figure: Figure, taken: Sequence[Taken]) -> dict[tuple[str, str], tupl
 
 def _mean(taken: Sequence[Taken]) -> tuple[float | None, int]:
     values = [one.value for one in taken if one.valid and one.value is not None]
-    return (math.fsum(values) / len(values) if values else None), taken[0].run
+    return (fmean(values) if values else None), taken[0].run
 
 
 def _field(value: float | None, run: int, scale: Scale, shaded: Shaded) -> Field:

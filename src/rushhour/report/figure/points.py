@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -177,7 +178,7 @@ class _Points:
             self.looks.group(line),
             "measured",
             self._at(line, spots),
-            np.array([math.fsum(some) / len(some) for some in values]),
+            np.array([fmean(some) for some in values]),
             np.array([min(some) for some in values]) if several else None,
             np.array([max(some) for some in values]) if several else None,
             self._shape,
@@ -196,7 +197,7 @@ class _Points:
         return min(0.7, _SIDE * last) / len(self.places) * (look / last - 0.5)
 
     def _words(self, values: Sequence[float]) -> str:
-        mean = self.scale.with_unit(math.fsum(values) / len(values))
+        mean = self.scale.with_unit(fmean(values))
         if len(values) == 1:
             return mean
         return f"{mean} ({self.scale.text(min(values))} … {self.scale.text(max(values))}, n = {len(values)})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from math import fsum
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -92,7 +92,7 @@ def _levels(series: Series, at: np.typing.NDArray[np.float64]) -> tuple[Trace, .
         if means and len(edges) > 2:
             half = 0.4 / len(series.points)
             x = np.array([at[start] - half, at[stop - 1] + half])
-            level = np.full(2, fsum(means) / len(means))
+            level = np.full(2, fmean(means))
             found.append(Trace("level", _LEVEL, f"line:{_LEVEL}", "measured", x, level))
     return tuple(found)
 
