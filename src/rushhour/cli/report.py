@@ -126,7 +126,6 @@ def _part(results: ResultSet, levels: tuple[str, ...]) -> ResultSet:
 
     if not levels:
         return results
-
     pairs = [word.partition("=") for word in levels]
     for name, equals, _ in pairs:
         if not name or not equals:

@@ -77,9 +77,7 @@ def shown(m: Measured, tcp: Tcp, key: str) -> Shown | None:
 
 def _heard(m: Measured) -> Measured:
     """Without datagrams where they are blocked: not one came, and of what TCP loses they say nothing."""
-    udp = m.udp
-    blocked = udp is not None and udp.sent and not udp.received and not udp.unread
-    return replace(m, udp=None, train=None, line=None) if blocked else m
+    return replace(m, udp=None, train=None, line=None) if m.udp is not None and m.udp.silent else m
 
 
 def _late(m: Measured, tcp: Tcp) -> Shown | None:

@@ -112,6 +112,11 @@ class Udp:
     error: str | None = None
 
     @property
+    def silent(self) -> bool:
+        """Whether not one arrived of those that were sent."""
+        return bool(self.sent) and not self.received
+
+    @property
     def crowded(self) -> bool:
         """Whether the sender was so late that what it sent at once then may have overflowed a queue."""
         behind = self.late_ns * self.rate_bps / 8e9

@@ -189,7 +189,7 @@ def other_loss(case: Case) -> Iterator[Finding]:
     for m in case.measured.values():
         if m.udp is None or m.udp.error:
             continue
-        if m.udp.received == 0:
+        if m.udp.silent:
             yield from _blocked(m)
             continue
         named = {cause.key for cause in causes(m) if cause.limited >= MAIN}
@@ -206,7 +206,7 @@ def other_loss(case: Case) -> Iterator[Finding]:
 def _blocked(m: Measured) -> Iterator[Finding]:
     """Not one datagram came, and TCP works."""
     assert m.udp is not None
-    if m.udp.sent and m.single is not None and m.single.goodput_bps:
+    if m.single is not None and m.single.goodput_bps:
         yield finding(
             "udp-blocked",
             "warning",
