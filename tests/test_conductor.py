@@ -193,10 +193,8 @@ def test_a_lab_is_asked_to_run_in_one_place() -> None:
     found = {}
     for path in sorted(SOURCE.rglob("*.py")):
         calls = calls_of_run(ast.parse(path.read_text("utf-8")))
-        # A bisection's bench is no lab, paper draws a run, and a lab that runs by itself has no caller.
-        calls = [
-            call for call in calls if call not in {"bench.run", "self.bench.run", "self.run", "paper.run"}
-        ]
+        # A bisection's bench is no lab, and a lab that runs by itself has no caller.
+        calls = [call for call in calls if call not in {"bench.run", "self.bench.run", "self.run"}]
         if calls:
             found[str(path.relative_to(SOURCE))] = calls
     assert found == {"running/executor.py": ["lab.run"]}
