@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from rushhour.report.figure.description import Drawing
     from rushhour.report.model import RunView
 
+_FEW = 8
+"""Letters that are named where a figure lacks some."""
 _POINTS = 4_000_000
 MAX_RUNS = 40
 """Runs up to which each has a figure of its own, where the scenario says which figures it wants."""
@@ -46,6 +48,7 @@ def draw(
         ) from error
     made: list[Path] = []
     slim: list[RunView] = []
+    boxes: set[str] = set()
     collector = Collector.of(results)
     few = len(results) <= MAX_RUNS or not collector.figures
     palette = Palette()
@@ -54,12 +57,12 @@ def draw(
         if run.panels:
             made.append(folder / f"run-{place:03d}{_slug(run.label)}.{form}")
             results.tell(f"drawing {made[-1].name}")
-            put(paper_run.draw(run, form), made[-1])
+            put(paper_run.draw(run, form, boxes), made[-1])
         slim.append(replace(run, panels=[]))
     for name, drawing in _compared(collector, slim, palette):
         made.append(folder / f"{name}.{form}")
         results.tell(f"drawing {made[-1].name}")
-        put(paper.draw(drawing, form), made[-1])
+        put(paper.draw(drawing, form, boxes), made[-1])
     missing = kept_said(slim)
     if not made:
         raise ReportError(
@@ -69,7 +72,19 @@ def draw(
         )
     if missing:
         tell(f"{missing}\n  {_made_again(results)}")
+    if boxes:
+        tell(_without(boxes))
     return made
+
+
+def _without(boxes: set[str]) -> str:
+    """What is said of letters that are drawn as boxes."""
+    few = sorted(boxes)[:_FEW]
+    more = f" and {len(boxes) - len(few)} more" if len(boxes) > len(few) else ""
+    return (
+        f"No font of this machine has {', '.join(few)}{more}: a box stands for each.\n"
+        "  Install a font that has them, such as Noto Sans, or choose --format svg, where words stay words."
+    )
 
 
 def _made_again(results: ResultSet) -> str:

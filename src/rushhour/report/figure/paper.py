@@ -42,10 +42,10 @@ _AXIS = 9.0
 """Size in points of what axes are called."""
 
 
-def draw(drawing: Drawing, form: str) -> bytes:
-    """A figure as the bytes of a `png`, `svg` or `pdf`."""
+def draw(drawing: Drawing, form: str, boxes: set[str] | None = None) -> bytes:
+    """A figure as the bytes of a `png`, `svg` or `pdf`; letters without a font are added to `boxes`."""
     if isinstance(drawing, Matrix):
-        return paper_matrix.draw(drawing, form)
+        return paper_matrix.draw(drawing, form, boxes)
     with mpl.rc_context(STYLE):
         many = len(drawing.facets)
         across = min(3 if many == 3 or many > 4 else 2, many)
@@ -74,7 +74,7 @@ def draw(drawing: Drawing, form: str) -> bytes:
             put_title(figure, title)
         _beside(figure, grid[0, 0], plain("\n".join(axis)), down)
         put_caption(figure, caption)
-        return encoded(figure, form)
+        return encoded(figure, form, boxes)
 
 
 def _below(drawing: Plot) -> str:

@@ -41,8 +41,8 @@ _BETWEEN = 0.12
 """Inches between two words beside one another."""
 
 
-def draw(drawing: Matrix, form: str) -> bytes:
-    """A matrix as the bytes of a `png`, `svg` or `pdf`."""
+def draw(drawing: Matrix, form: str, boxes: set[str] | None = None) -> bytes:
+    """A matrix as the bytes of a `png`, `svg` or `pdf`; letters without a font are added to `boxes`."""
     with mpl.rc_context({**STYLE, "axes.grid": False}):
         room = _Room.of(drawing)
         title = title_lines(drawing.title, room.width)
@@ -60,7 +60,7 @@ def draw(drawing: Matrix, form: str) -> bytes:
         put_title(figure, title)
         figure.supylabel(broken(drawing.down, room.height, _LEVELS), fontsize=_LEVELS)
         put_caption(figure, caption)
-        return encoded(figure, form)
+        return encoded(figure, form, boxes)
 
 
 def _below(drawing: Matrix) -> str:

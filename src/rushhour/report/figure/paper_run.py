@@ -56,8 +56,11 @@ _BETWEEN = 0.15
 """Inches between two panels."""
 
 
-def draw(view: RunView, form: str) -> bytes:
-    """All panels of a run under one another with one time axis, as the bytes of a `png`, `svg` or `pdf`."""
+def draw(view: RunView, form: str, boxes: set[str] | None = None) -> bytes:
+    """All panels of a run under one another with one time axis, as the bytes of a `png`, `svg` or `pdf`.
+
+    Letters without a font are added to `boxes`.
+    """
     plots = figures(view)
     with mpl.rc_context(STYLE):
         room = _Room.of(plots)
@@ -77,7 +80,7 @@ def draw(view: RunView, form: str) -> bytes:
         grid[-1, 0].set_xlim(0, view.duration_s)
         put_title(figure, above, "black" if view.valid else TONES["bad"])
         put_caption(figure, below)
-        return encoded(figure, form)
+        return encoded(figure, form, boxes)
 
 
 @dataclass(frozen=True)

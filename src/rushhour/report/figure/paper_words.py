@@ -9,6 +9,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.textpath import text_to_path
 
+from rushhour.report.figure.paper_fonts import FONTS, lacking
 from rushhour.report.figure.style import DOTS, NEUTRAL, STYLE, line_style, plain
 
 if TYPE_CHECKING:
@@ -46,14 +47,17 @@ Named = tuple[Line2D, str]
 
 @cache
 def _font(*, bold: bool) -> FontProperties:
-    return FontProperties(family=STYLE["font.family"], weight="bold" if bold else "normal", size=_POINTS)
+    return FontProperties(family=FONTS[0], weight="bold" if bold else "normal", size=_POINTS)
 
 
 @cache
 def inches(text: str, size: float, *, bold: bool = False) -> float:
     """Width in inches of a line of text in letters of `size` points."""
-    width, _, _ = text_to_path.get_text_width_height_descent(text, _font(bold=bold), ismath=False)
-    return float(width) * size / _POINTS**2
+    foreign = lacking(text)
+    own = "".join(letter for letter in text if letter not in foreign)
+    width, _, _ = text_to_path.get_text_width_height_descent(own, _font(bold=bold), ismath=False)
+    # Letters of another font, such as Chinese ones, are as wide as they are high.
+    return (float(width) + (len(text) - len(own)) * _POINTS) * size / _POINTS**2
 
 
 def high(lines: int, size: float) -> float:

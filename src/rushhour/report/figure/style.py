@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import io
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.backend_bases import get_registered_canvas_class
+from matplotlib.text import Text
 
 from rushhour.report.figure.description import THEORETICAL, Style
+from rushhour.report.figure.paper_fonts import FONTS, dress, lacking
 from rushhour.report.figure.ticks import in_lines
 
 if TYPE_CHECKING:
@@ -38,7 +41,8 @@ DOTS: dict[str, Any] = {"linestyle": "", "marker": ".", "markersize": 5}
 # matplotlib types each key by name; a plain dict of them is Any to it.
 STYLE: Any = {
     "font.size": 9,
-    "font.family": "DejaVu Sans",
+    "font.family": ["sans-serif"],
+    "font.sans-serif": FONTS,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.edgecolor": "#8f8a80",
@@ -134,11 +138,22 @@ def plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def encoded(figure: Figure, form: str) -> bytes:
-    """The figure as the bytes of a file, without the day or a version in them."""
+def encoded(figure: Figure, form: str, boxes: set[str] | None = None) -> bytes:
+    """The figure as the bytes of a file, without the day or a version in them.
+
+    Letters that no font of this machine has are added to `boxes`. In an SVG words stay words, and its reader
+    has other fonts.
+    """
     target = io.BytesIO()
-    _lay_out(figure, form)
-    figure.savefig(target, format=form, dpi=_DPI, metadata=_METADATA[form])
+    words = [text for text in figure.findobj(Text) if isinstance(text, Text)]
+    if form != "svg" and any(lacking(text.get_text()) for text in words):
+        rest = dress(words, STYLE["font.family"])
+        if boxes is not None:
+            boxes |= rest
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        _lay_out(figure, form)
+        figure.savefig(target, format=form, dpi=_DPI, metadata=_METADATA[form])
     return target.getvalue()
 
 
