@@ -114,6 +114,17 @@ def test_a_sweep_is_a_table_with_a_row_for_each_cell(tmp_path: Path) -> None:
     assert "In both runs" in screen(path)
 
 
+def test_levels_of_many_words_leave_the_numbers_room(tmp_path: Path) -> None:
+    long = "red limit 1000000 min 30000 max 90000 avpkt 1500 burst 30 probability 0.1"
+    path = make_set(tmp_path, [{"queue": "fifo", "loss": "0%"}, {"queue": long, "loss": "1%"}], seconds=6)
+    text = screen(path)
+    table = text[text.index("fifo") : text.index("In the report")]
+    assert "goodput" in text.split("fifo")[0]
+    assert long.split() == [
+        word for line in table.splitlines() for word in line.split() if word in long.split()
+    ]
+
+
 def test_repetitions_are_one_row(tmp_path: Path) -> None:
     make_set(tmp_path, [{"cc": "cubic"}], seconds=6)
     make_set(tmp_path / "more", [{"cc": "cubic"}], seconds=6, repetition=1)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.console import Group
 from rich.constrain import Constrain
 from rich.padding import Padding
@@ -48,6 +50,10 @@ MAX_WIDTH = 120
 """Wider than this a chart is no easier to read."""
 _CHARTS = ("cwnd", "rtt", "queue", "owd", "transactions")
 _POINTS = 24_000
+_HEADING = 16
+"""Letters that the heading of a column of numbers has at most in a line."""
+_NARROW = 8
+"""Letters that a column of words has at least; longer words are broken."""
 _MOST = 5
 """Invalid runs, expectations that do not hold, warnings: so many of each are told."""
 
@@ -137,10 +143,11 @@ def _head(head: About, runs: list[RunView], said: str, width: int) -> Renderable
 def _table(table: Table, width: int, *, cells: bool) -> RenderableType:
     shown = replace(table, rows=table.rows[: MAX_ROWS if cells else MAX_FLOWS])
     titles, heads = _heads(shown, cells=cells)
-    columns = _fitting(shown, [titles, *heads], width)
+    widths = _widths([titles, *heads], width // 2)
+    columns = _fitting(shown, sum(2 + one for one in widths), width)
     rich = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="none")
-    for place, title in enumerate(titles):
-        rich.add_column(Text(title, "dim"), no_wrap=True, style="" if place else "bold", overflow="ellipsis")
+    for place, (title, one) in enumerate(zip(titles, widths, strict=True)):
+        rich.add_column(Text(title, "dim"), max_width=one, style="" if place else "bold", overflow="fold")
     for column in columns:
         rich.add_column(Text(_heading(column), "dim", justify="right"), justify="right", no_wrap=True)
     for head, row in zip(heads, shown.rows, strict=True):
@@ -170,12 +177,22 @@ def _heads(table: Table, *, cells: bool) -> tuple[list[str], list[list[str]]]:
 def _heading(column: Column) -> str:
     first, _, rest = column.title.partition(" ")
     lines = [first, rest] if len(column.title) > 9 and rest else [column.title]
+    if max(map(len, lines)) > _HEADING:
+        lines = wrap(column.title, _HEADING)
     return "\n".join([*lines, column.scale.unit] if column.scale.unit else lines)
 
 
-def _fitting(table: Table, heads: list[list[str]], width: int) -> list[Column]:
-    """As many columns as the width holds beside the heads, from the first."""
-    used = sum(2 + max(map(len, texts)) for texts in zip(*heads, strict=True))
+def _widths(heads: list[list[str]], width: int) -> list[int]:
+    """Widths of the columns before the numbers; the widest are narrowed until all have so much together."""
+    widths = [max(map(cell_len, texts)) for texts in zip(*heads, strict=True)]
+    most = max(widths, default=0)
+    while most > _NARROW and sum(2 + min(one, most) for one in widths) > width:
+        most -= 1
+    return [min(one, most) for one in widths]
+
+
+def _fitting(table: Table, used: int, width: int) -> list[Column]:
+    """As many columns as the width holds beside what is used of it, from the first."""
     columns = []
     for place, column in enumerate(table.columns):
         texts = [column.scale.text(row.values[place]) for row in table.rows] + _heading(column).split("\n")

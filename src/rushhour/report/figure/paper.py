@@ -38,6 +38,8 @@ _ALONE, _WIDTH = 4.8, 7.2
 """Width in inches of a figure of one panel, and of several: two columns of a paper."""
 _BESIDE = 0.55
 """Width in inches of the numbers beside a panel."""
+_BELOW = 0.4
+"""Height in inches of the numbers and words below panels."""
 _AXIS = 9.0
 """Size in points of what axes are called."""
 
@@ -53,7 +55,7 @@ def draw(drawing: Drawing, form: str, boxes: set[str] | None = None) -> bytes:
         width, panel = (_ALONE, 2.6) if across == 1 else (_WIDTH, 1.9)
         columns = legend([named(one, drawing) for one in drawing.entries], width, drawing.legend)
         title, caption = title_lines(drawing.title, width), caption_lines(_below(drawing), width)
-        axis = lines_of(drawing.y.label, panel * down - 0.8, _AXIS)
+        axis = lines_of(drawing.y.label, panel * down - _BELOW, _AXIS)
         room = (width - high(len(axis), _AXIS)) / across - _BESIDE
         titles = max(len(lines_of(facet.title, room, PANEL)) for facet in drawing.facets)
         panel += high(max(0, titles - 1), PANEL)
