@@ -153,7 +153,8 @@ def _table(table: Table, width: int, *, cells: bool) -> RenderableType:
     for head, row in zip(heads, shown.rows, strict=True):
         pairs = zip(columns, row.values, strict=False)
         style = "" if row.valid else "strike dim"
-        rich.add_row(*map(Text, head), *(Text(column.scale.text(value), style) for column, value in pairs))
+        words = ("\n".join(wrap(said, one)) for said, one in zip(head, widths, strict=True))
+        rich.add_row(*map(Text, words), *(Text(column.scale.text(value), style) for column, value in pairs))
     notes = []
     if left := len(table.rows) - len(shown.rows):
         notes.append(f"{left} more {'cells' if cells else 'flows'}")
