@@ -84,7 +84,7 @@ def test_every_level_that_is_a_word_stays_and_nothing_is_too_wide(width: int) ->
     assert all(word[:4] in "".join(lines) for word in WORDS)
     table = text_of(found.matrix, width)
     assert max(map(len, table)) <= width
-    assert ("In the report: " in "".join(table)) == (width < 120)
+    assert ("In the report: " in "".join(table)) == (width < 80)
 
 
 @pytest.mark.parametrize("width", range(60, 130, 7))

@@ -186,10 +186,11 @@ def _chapters(about: Entry, entries: Sequence[Entry], console: Console) -> None:
 def _list(entries: Sequence[Entry], console: Console) -> None:
     """Scenarios, a row for each or, where that is too wide, the question below the name."""
     from rich.padding import Padding
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    from rushhour.report.grid import Grid
+
+    table = Grid(show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True, style="dim")
     table.add_column()

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.constrain import Constrain
-from rich.table import Table
 from rich.text import Text
 
 from rushhour.plain import one_line
 from rushhour.quantities.words import plural
+from rushhour.report.grid import Grid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,9 +27,9 @@ def printed(programs: Sequence[ProgramLine], width: int) -> RenderableType:
     """A table of the programs, then what they said; nothing where there are none."""
     if not programs:
         return Group()
-    rich = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="none")
+    rich = Grid(header_style="none")
     for head in ("program", "node", "ran", "end"):
-        rich.add_column(Text(head, "dim"), no_wrap=True, overflow="ellipsis")
+        rich.add_column(Text(head, "dim"))
     for one in programs:
         rich.add_row(*map(Text, (one.name, one.node, one.when)), Text(one.end, "red" if one.fault else ""))
     said = [line for one in programs for line in _said(one)]

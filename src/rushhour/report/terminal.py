@@ -10,7 +10,6 @@ from rich.cells import cell_len
 from rich.console import Group
 from rich.constrain import Constrain
 from rich.padding import Padding
-from rich.table import Table as RichTable
 from rich.text import Text
 
 from rushhour.quantities.words import capital, quantity
@@ -18,6 +17,7 @@ from rushhour.report.answer import answer
 from rushhour.report.figure import Collector, over_run, screen
 from rushhour.report.figure.overview import overviews
 from rushhour.report.gather import about, views
+from rushhour.report.grid import Grid
 from rushhour.report.machines import distrusted, links_said, work_said
 from rushhour.report.model import kept_said, lasting
 from rushhour.report.palette import Palette
@@ -50,8 +50,6 @@ MAX_WIDTH = 120
 """Wider than this a chart is no easier to read."""
 _CHARTS = ("cwnd", "rtt", "queue", "owd", "transactions")
 _POINTS = 24_000
-_HEADING = 16
-"""Letters that the heading of a column of numbers has at most in a line."""
 _NARROW = 8
 """Letters that a column of words has at least; longer words are broken."""
 _MOST = 5
@@ -101,7 +99,7 @@ def print_results(results: ResultSet, console: Console, report: Path | None = No
 
 def print_study(whole: Whole, console: Console, report: Path | None = None) -> None:
     """Print what a study's report says in a line for each scenario."""
-    table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = Grid()
     for head, justify in (("", "left"), ("runs", "left"), ("published", "right")):
         table.add_column(head, justify="right" if justify == "right" else "left")
     for part in whole.parts:
@@ -145,9 +143,9 @@ def _table(table: Table, width: int, *, cells: bool) -> RenderableType:
     titles, heads = _heads(shown, cells=cells)
     widths = _widths([titles, *heads], width // 2)
     columns = _fitting(shown, sum(2 + one for one in widths), width)
-    rich = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="none")
+    rich = Grid(header_style="none")
     for place, (title, one) in enumerate(zip(titles, widths, strict=True)):
-        rich.add_column(Text(title, "dim"), max_width=one, style="" if place else "bold", overflow="fold")
+        rich.add_column(Text(title, "dim"), max_width=one, style="" if place else "bold")
     for column in columns:
         rich.add_column(Text(_heading(column), "dim", justify="right"), justify="right", no_wrap=True)
     for head, row in zip(heads, shown.rows, strict=True):
@@ -178,8 +176,8 @@ def _heads(table: Table, *, cells: bool) -> tuple[list[str], list[list[str]]]:
 def _heading(column: Column) -> str:
     first, _, rest = column.title.partition(" ")
     lines = [first, rest] if len(column.title) > 9 and rest else [column.title]
-    if max(map(len, lines)) > _HEADING:
-        lines = wrap(column.title, _HEADING)
+    if max(map(len, lines)) > screen.HEADING:
+        lines = wrap(column.title, screen.HEADING)
     return "\n".join([*lines, column.scale.unit] if column.scale.unit else lines)
 
 
@@ -267,9 +265,9 @@ def _figure(runs: list[RunView], collector: Collector, width: int) -> Renderable
 
 def compared(sheet: Sheet) -> RenderableType:
     """One published table beside what was measured."""
-    table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="none")
+    table = Grid(header_style="none")
     for head in sheet.heads:
-        table.add_column(Text(head, "dim"), no_wrap=True, overflow="ellipsis")
+        table.add_column(Text(head, "dim"))
     for head in ("published", "measured", "difference"):
         table.add_column(Text(head, "dim", justify="right"), justify="right", no_wrap=True)
     table.add_column(Text(f"within {sheet.agrees}", "dim"), no_wrap=True)

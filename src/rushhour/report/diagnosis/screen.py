@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from rushhour.quantities.words import plural
 from rushhour.report.diagnosis.story import counts, many, measured, place, rose
+from rushhour.report.grid import Grid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,9 +61,9 @@ def _finding(
     share = f", {finding.limited:.0%} of the time" if finding.limited is not None else ""
     head.append(f"  {finding.key}, {finding.layer} at {place(case, finding.where)}{share}", "dim")
     yield head
-    rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    rows = Grid(show_header=False)
     rows.add_column(style="dim", no_wrap=True)
-    rows.add_column(overflow="fold")
+    rows.add_column()
     if finding.title != diagnosis.answer:
         rows.add_row("", Text(finding.title))
     if finding.gain and not brief:
@@ -80,10 +80,10 @@ def _finding(
 
 
 def _measured(diagnosis: Diagnosis) -> RenderableType:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = Grid()
     table.add_column("measured", no_wrap=True)
     for way in ("a→b", "b→a"):
-        table.add_column(way, overflow="fold")
+        table.add_column(way)
     for line in measured(diagnosis):
         table.add_row(line.name, *map(Text, line.values))
     return table
@@ -94,11 +94,11 @@ def _sides(diagnosis: Diagnosis, *, every: bool) -> Iterator[RenderableType]:
     if not chosen:
         yield Text(f"No setting differs that matters ({len(diagnosis.table)} compared: --all).", "dim")
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = Grid()
     table.add_column("settings" if every else "what differs", no_wrap=True)
-    table.add_column(f"a = {diagnosis.case.a.place}", overflow="fold")
-    table.add_column(f"b = {diagnosis.case.b.place}", overflow="fold")
-    table.add_column("", overflow="fold", style="dim")
+    table.add_column(f"a = {diagnosis.case.a.place}")
+    table.add_column(f"b = {diagnosis.case.b.place}")
+    table.add_column("", style="dim")
     group = ""
     for row in chosen:
         if every and row.group != group:
@@ -112,8 +112,8 @@ def _sides(diagnosis: Diagnosis, *, every: bool) -> Iterator[RenderableType]:
 
 
 def _counters(diagnosis: Diagnosis) -> RenderableType:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("counters that rose", overflow="fold")
+    table = Grid()
+    table.add_column("counters that rose")
     for end in ("a", "b"):
         table.add_column(end, justify="right")
     for row in rose(diagnosis):

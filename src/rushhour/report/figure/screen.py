@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.console import Group
 from rich.constrain import Constrain
-from rich.table import Table
 from rich.text import Text
 
 from rushhour.report.braille import Canvas, chart
 from rushhour.report.curves import Curve
 from rushhour.report.figure.description import THEORETICAL, Matrix
 from rushhour.report.figure.ticks import apart, in_lines
+from rushhour.report.grid import Grid
 from rushhour.report.panels import MAX_FLOWS
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ MARKS, HOLLOW = "●■▲◆▼★", "○□△◇▽☆"
 MARGIN = 9
 """Letters left of a chart, for the value at its upper edge."""
 MAX_CURVES, MAX_PANELS, MAX_ROWS = 3, 2, 16
+HEADING = 16
+"""Letters that the heading of a column of numbers has at most in a line."""
 _HEIGHT = 8
 _TONES = {"good": "green", "bad": "red", "plain": "yellow"}
 _EDGE = 0.04
@@ -304,16 +306,20 @@ def _matrix_panel(drawing: Matrix, panel: MatrixPanel, width: int) -> Renderable
     """A panel as a table of its numbers: as many columns as fit."""
     texts = [[field.text if field else "" for field in row] for row in panel.rows[:MAX_ROWS]]
     corner = f"{drawing.down} ↓ {drawing.across} →"
-    used, kept = 2 + max(len(corner), *(len(name) for name in drawing.names)), 0
-    for column, *values in zip(drawing.columns, *texts, strict=True):
-        used += 2 + max(map(len, (column, *values)))
+    most = max(HEADING, width // 3)
+    names = [textwrap.wrap(name, most) for name in (corner, *drawing.names)]
+    columns = [textwrap.wrap(column, HEADING) for column in drawing.columns]
+    used, kept = 2 + max(len(line) for lines in names for line in lines), 0
+    for lines, *values in zip(columns, *texts, strict=True):
+        used += 2 + max(map(len, (*lines, *values)))
         kept += used <= width + 2
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", title_justify="left")
-    table.add_column(corner, no_wrap=True, overflow="ellipsis")
-    for column in drawing.columns[:kept]:
-        table.add_column(column, justify="right", no_wrap=True)
-    for name, row in zip(drawing.names, texts, strict=False):
-        table.add_row(Text(name), *map(Text, row[:kept]))
+    table = Grid()
+    head, *levels = ("\n".join(lines) for lines in names)
+    table.add_column(Text(head))
+    for lines in columns[:kept]:
+        table.add_column(Text("\n".join(lines)), justify="right", no_wrap=True)
+    for level, row in zip(levels, texts, strict=False):
+        table.add_row(Text(level), *map(Text, row[:kept]))
     left = [
         f"{many} more {what}{'s' if many > 1 else ''}"
         for many, what in (

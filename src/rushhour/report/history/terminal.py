@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from rushhour.quantities.words import NONE, quantity, scale_for
 from rushhour.report.figure import screen
+from rushhour.report.grid import Grid
 from rushhour.report.history.figure import figure
 from rushhour.report.history.said import (
     certainty,
@@ -61,7 +61,7 @@ def _one(series: Series, name: str, console: Console) -> None:
     console.print(Padding(_points(series, start), (0, 0, 0, 2)))
 
 
-def _points(series: Series, start: int) -> Table:
+def _points(series: Series, start: int) -> Grid:
     """The points from this one on; where there is little room names and times are broken, no number is."""
     scale = scale_for([value for point in series.points for value in point.known], series.unit)
     changes = {change.at: change for change in series.changes}
@@ -76,9 +76,9 @@ def _points(series: Series, start: int) -> Table:
         )
         for place, point in enumerate(series.points[start:], start)
     ]  # fmt: skip
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = Grid()
     for heading in ("kernel", *(() if told else ("release",)), "first run"):
-        table.add_column(heading, overflow="fold")
+        table.add_column(heading)
     for place, heading in enumerate(("", "runs", mean, "least", "most"), -5):
         longest = max(len(heading), *(len(row[place]) for row in rows))
         table.add_column(heading, justify="right" if heading else "left", min_width=longest)
@@ -99,8 +99,8 @@ def _mark(series: Series, change: Change | None) -> Text:
 
 
 def _many(found: Sequence[Series], names: Sequence[str], console: Console) -> None:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("", ratio=1, overflow="fold")
+    table = Grid()
+    table.add_column("", ratio=1)
     for heading in ("points", "", "first", "last", "changes"):
         table.add_column(heading, no_wrap=True, justify="left" if not heading else "right")
     for series, name in zip(found, names, strict=True):
@@ -118,9 +118,9 @@ def _many(found: Sequence[Series], names: Sequence[str], console: Console) -> No
 
 
 def _changes(found: Sequence[Series], names: Sequence[str], console: Console) -> None:
-    table = Table(box=None, pad_edge=False, show_header=False)
+    table = Grid(show_header=False)
     for justify in ("left", "right", "left", "left"):
-        table.add_column(justify=justify, overflow="fold")
+        table.add_column(justify=justify)
     rows = ranked(found)
     luck = sum(scattered(found[place], change) for place, change in rows)
     kept = rows[: len(rows) - max(0, luck - _LUCK)]

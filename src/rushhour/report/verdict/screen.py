@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from rushhour.quantities.words import plural
 from rushhour.report.command import Command
+from rushhour.report.grid import Grid
 from rushhour.report.verdict.rows import rows
 from rushhour.report.verdict.story import story
 from rushhour.verdict.vocabulary import SHOWN
@@ -81,7 +81,7 @@ def _head(whole: Story) -> Iterator[RenderableType]:
 
 
 def _table(whole: Story) -> RenderableType:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = Grid()
     table.add_column("verdict", no_wrap=True)
     table.add_column("cell")
     table.add_column("why")
@@ -139,10 +139,10 @@ class _Events:
 
 
 def _metrics(cell: Cell) -> RenderableType:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = Grid()
     # Names may be broken, numbers may not; nothing is left out.
-    table.add_column("metric", overflow="fold")
-    table.add_column("of", overflow="fold", min_width=9)
+    table.add_column("metric")
+    table.add_column("of", min_width=9)
     judged = any(metric.minimum for metric in cell.telling)
     for title, width in (
         ("base", None),
