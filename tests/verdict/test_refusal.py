@@ -11,7 +11,7 @@ import pytest
 from rushhour.errors import UsageError
 from rushhour.record.result_set import ResultSet
 from rushhour.record.seal import write_json
-from rushhour.verdict import Rule, Verdict, judge, of_sets
+from rushhour.verdict import Rule, Verdict, compare, judge, of_sets
 from rushhour.verdict.side import key_of
 
 RESOLVED = {
@@ -293,3 +293,19 @@ def test_a_factor_that_is_a_table_pairs_in_any_order() -> None:
     kept = {"steps": [["0s", {"a": True, "b": "1"}]], "police": {"burst": "10", "rate": "1mbit"}}
     assert key_of("s", written) == key_of("s", kept)
     assert key_of("s", {"x": ["a", "b"]}) != key_of("s", {"x": ["b", "a"]})
+
+
+def test_what_is_read_and_judged_is_told(tmp_path: Path) -> None:
+    base = recorded(tmp_path / "base", {"cubic": [90.0], "reno": [80.0]})
+    changed = recorded(tmp_path / "new", {"cubic": [70.0], "reno": [80.0]}, kernel={**KERNEL, "name": "n"})
+    told: list[str] = []
+    compare(base, changed, out=tmp_path / "verdict", tell=told.append)
+    assert told == [
+        f"reading {base}: fake, run 1",
+        f"reading {base}: fake, run 2",
+        f"reading {changed}: fake, run 1",
+        f"reading {changed}: fake, run 2",
+        "judging cell 1 of 2: fake cc=cubic",
+        "judging cell 2 of 2: fake cc=reno",
+        "first divergence 1 of 1: fake cc=cubic",
+    ]

@@ -18,8 +18,8 @@ from rushhour.errors import UsageError
 from rushhour.export.formats import FORMATS
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from rushhour.cli.progress import Display
+    from rushhour.record.verdict_file import VerdictFile
     from rushhour.verdict.judging import Verdict
 
 _OF_SCRIPTS = {
@@ -131,7 +131,7 @@ def compare(
         )
     from rushhour import verdict
     from rushhour.cli.progress import display
-    from rushhour.cli.run import can_store
+    from rushhour.cli.run import can_store, store_all
     from rushhour.running import runner
     from rushhour.verdict.comparing import make_lab
 
@@ -140,37 +140,41 @@ def compare(
     # Of records alone nothing is run, and no machine has to be one for virtual kernels.
     lab = None if on is None else make_lab()
     wanted = runner.keeping("uml", keep, store)
-    with (
-        executing(on, audit, lab, words, jobs=options["jobs"], wanted=wanted) as executor,
-        display(words) as watch,
-    ):
-        made = verdict.compare(
-            base, candidate, variables=variables or ("kernel",), out=out, watch=watch, lab=lab,
-            executor=executor, wanted=wanted, **options,
-        )  # fmt: skip
-    _keep_and_tell(made, forms, db, words, as_json=as_json)
+    with display(words) as watch:
+        with executing(on, audit, lab, words, jobs=options["jobs"], wanted=wanted) as executor:
+            made = verdict.compare(
+                base, candidate, variables=variables or ("kernel",), out=out, watch=watch, tell=watch.tell,
+                lab=lab, executor=executor, wanted=wanted, **options,
+            )  # fmt: skip
+        document = _written(made, forms, watch)
+    assert made.folder is not None
+    store_all([made.folder], db, words)
+    _tell(document, made.folder, as_json=as_json)
     return made.exit
 
 
-def _keep_and_tell(
-    made: Verdict, forms: tuple[str, ...], db: str | None, words: Console, *, as_json: bool
-) -> None:
-    """Write the verdict in all its forms, and say it."""
-    from rushhour.cli.run import store_all
-    from rushhour.cli.screen import printer
-    from rushhour.report.verdict import output, terminal
+def _written(made: Verdict, forms: tuple[str, ...], watch: Display) -> VerdictFile:
+    """Write the verdict in all its forms."""
+    from rushhour.report.verdict import output
     from rushhour.running import runner
 
     assert made.folder is not None
+    watch.tell("writing the verdict")
     document = output.write(made, made.folder)
     runner.point_latest(made.folder)
     _export(document, forms, made.folder)
-    store_all([made.folder], db, words)
+    return document
+
+
+def _tell(document: VerdictFile, folder: Path, *, as_json: bool) -> None:
+    from rushhour.cli.screen import printer
+    from rushhour.report.verdict import terminal
+
     if as_json:
         tell_json(document)
     else:
-        printer().print(terminal(document, made.folder))
-        printer().print(f"\n{made.folder / 'report.html'}", highlight=False, soft_wrap=True, markup=False)
+        printer().print(terminal(document, folder))
+        printer().print(f"\n{folder / 'report.html'}", highlight=False, soft_wrap=True, markup=False)
 
 
 def _only_scripts() -> None:

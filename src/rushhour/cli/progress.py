@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from rushhour.cli.waiting import one_line
 from rushhour.running.conductor import Watch
 
 if TYPE_CHECKING:
@@ -18,7 +19,11 @@ if TYPE_CHECKING:
 
 
 class Display(Watch, Protocol):
-    """Shows outcomes as they come; a context manager."""
+    """Shows outcomes as they come, and what goes on where nothing runs; a context manager."""
+
+    def tell(self, text: str) -> None:
+        """Say on a terminal what goes on; elsewhere nothing."""
+        ...
 
     def __enter__(self) -> Self: ...
 
@@ -57,8 +62,13 @@ class _Lines:
     def more(self, count: int) -> None:
         self._total += count
 
+    def tell(self, text: str) -> None:
+        pass
+
 
 class _Bar:
+    """A bar while there are runs to come, a line while something else goes on: one of them, or nothing."""
+
     def __init__(self, console: Console) -> None:
         columns = (
             TextColumn("{task.description}"),
@@ -70,15 +80,16 @@ class _Bar:
         self._total = 0
         self._bar = Progress(*columns, console=console, transient=True)
         self._task = self._bar.add_task("Running", total=0, last="")
+        self._line = console.status("")
 
     def __enter__(self) -> Self:
-        self._bar.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._bar.stop()
+        self._line.stop()
 
     def show(self, outcome: Outcome) -> None:
         if outcome.error is not None:
@@ -88,6 +99,14 @@ class _Bar:
     def more(self, count: int) -> None:
         self._total += count
         self._bar.update(self._task, total=self._total)
+        if count:
+            self._line.stop()
+            self._bar.start()
+
+    def tell(self, text: str) -> None:
+        self._bar.stop()
+        self._line.update(one_line(self._bar.console, text))
+        self._line.start()
 
 
 def describe(outcome: Outcome) -> str:

@@ -34,7 +34,7 @@ from rushhour.verdict.running import Bench, Task, given_up
 from rushhour.verdict.side import Side, key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from rushhour.lab.base import Lab
     from rushhour.running.batch import Batch, Run
@@ -94,6 +94,7 @@ def compare(
     jobs: int | None = None,
     fresh: bool = False,
     watch: Watch | None = None,
+    tell: Callable[[str], None] = lambda _: None,
     lab: Lab | None = None,
     executor: Executor | None = None,
     wanted: Wanted = WHOLE,
@@ -121,6 +122,7 @@ def compare(
         jobs: Runs at once; by default one per CPU.
         fresh: Run also what is known.
         watch: Is told how runs go on.
+        tell: Hears what is read and judged while nothing runs.
         lab: Where to run, instead of the `uml` lab.
         executor: Carries the runs out, instead of threads on this machine.
         wanted: What is to be kept of runs (`rushhour.running.runner.keeping`).
@@ -136,26 +138,26 @@ def compare(
         failures=failures, asked_alike=asked_alike,
     )  # fmt: skip
     _check(asked)
-    sides = open_side(base), open_side(candidate)
+    sides = open_side(base, tell), open_side(candidate, tell)
     now = clock.now()
     folder = Path(out) if out is not None else place.folder_for(sides[0].name, sides[1].name, now)
     if isinstance(sides[0], Side) and isinstance(sides[1], Side):
-        verdict = _recorded(sides[0], sides[1], asked)
+        verdict = _recorded(sides[0], sides[1], asked, tell)
     else:
         lab = lab or make_lab()
         verdict = _run(sides, folder, asked, lab, watch)
-    verdict = divergences(replace(verdict, folder=folder))
+    verdict = divergences(replace(verdict, folder=folder), tell=tell)
     return replace(verdict, elapsed_s=clock.monotonic() - begin)
 
 
-def _recorded(base: Side, candidate: Side, asked: Asked) -> Verdict:
+def _recorded(base: Side, candidate: Side, asked: Asked, tell: Callable[[str], None]) -> Verdict:
     for side in (base, candidate):
         lane.only(side, asked.scenarios)
     variables = asked.variables
     # Of one kernel nothing is judged: what somebody changed in the scenario is what is looked at.
     if tuple(variables) == ("kernel",) and changed_of(base, candidate, pair(base, candidate)[0]):
         variables = ("scenario",)
-    return judge(base, candidate, asked.rule, variables=variables)
+    return judge(base, candidate, asked.rule, variables=variables, tell=tell)
 
 
 def _run(

@@ -11,6 +11,8 @@ from rushhour.verdict.divergence import first_divergence
 from rushhour.verdict.vocabulary import ORDER
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rushhour.verdict.cell import CellVerdict
     from rushhour.verdict.judging import Verdict
 
@@ -19,18 +21,21 @@ if TYPE_CHECKING:
 _MOST, _MADE_AGAIN = 400, 8
 
 
-def divergences(verdict: Verdict, names: tuple[str, str] = SIDES) -> Verdict:
+def divergences(
+    verdict: Verdict, names: tuple[str, str] = SIDES, tell: Callable[[str], None] = lambda _: None
+) -> Verdict:
     """The verdict with the first divergence of each cell that changed, where both records are at hand.
 
-    `names` is what the sides are called in its sentences.
+    `names` is what the sides are called in its sentences; `tell` hears which cell is followed.
     """
     if not (verdict.base.virtual and verdict.candidate.virtual):
         return verdict
-    chosen = {id(cell) for cell in _worst(verdict)[:_MOST]}
-    return replace(
-        verdict,
-        cells=[_diverged(cell, names) if id(cell) in chosen else cell for cell in verdict.cells],
-    )
+    chosen = _worst(verdict)[:_MOST]
+    found: dict[int, CellVerdict] = {}
+    for number, cell in enumerate(chosen, 1):
+        tell(f"first divergence {number} of {len(chosen)}: {cell.cell.scenario} {cell.cell.label}")
+        found[id(cell)] = _diverged(cell, names)
+    return replace(verdict, cells=[found.get(id(cell), cell) for cell in verdict.cells])
 
 
 def slim(verdict: Verdict) -> list[CellVerdict]:

@@ -24,7 +24,7 @@ from rushhour.verdict.vocabulary import ORDER, WORDS, Decision
 from rushhour.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -131,9 +131,14 @@ class Verdict:
 
 
 def judge(
-    base: Side, candidate: Side, rule: Rule | None = None, *, variables: Sequence[str] = ("kernel",)
+    base: Side,
+    candidate: Side,
+    rule: Rule | None = None,
+    *,
+    variables: Sequence[str] = ("kernel",),
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Verdict:
-    """Judge a candidate against a base, as far as their runs tell.
+    """Judge a candidate against a base, as far as their runs tell; `tell` hears which cell is judged.
 
     Raises:
         UsageError: they have no cell in common, or differ in more than the variables.
@@ -142,7 +147,10 @@ def judge(
     pairs, missing = pair(base, candidate)
     notes = check(base, candidate, pairs, variables)
     virtual = base.virtual and candidate.virtual
-    found = [_examined(before, after, rule, virtual=virtual) for before, after in pairs]
+    found = []
+    for number, (before, after) in enumerate(pairs, 1):
+        tell(f"judging cell {number} of {len(pairs)}: {before.scenario} {before.label}")
+        found.append(_examined(before, after, rule, virtual=virtual))
     # Nothing runs again here: one look, so the level is not divided.
     cells = conclude_all(found, 1 - rule.confidence)
     if len(cells) > 1 and not any(trial.ran for trial in candidate.trials()):

@@ -17,11 +17,13 @@ from rushhour.spec.keys import nearest
 from rushhour.verdict.side import Side, of_baseline, of_sets
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rushhour.lab.kernel import Kernel
 
 
-def open_side(word: str | Path) -> Side | Kernel:
-    """What a word means: a folder of results, else a baseline, else a kernel.
+def open_side(word: str | Path, tell: Callable[[str], None] = lambda _: None) -> Side | Kernel:
+    """What a word means: a folder of results, else a baseline, else a kernel; `tell` hears what is read.
 
     Baselines come before kernels because a kernel's other names (its source, its ID) are many.
 
@@ -31,7 +33,7 @@ def open_side(word: str | Path) -> Side | Kernel:
     """
     path = Path(word)
     if path.is_dir():
-        return of_baseline(baseline.find(path)) if (path / BASELINE).is_file() else open_records(path)
+        return of_baseline(baseline.find(path)) if (path / BASELINE).is_file() else open_records(path, tell)
     name = str(word).partition("@")[0]
     kept = [one.name for one in baseline.names()]
     if name in kept:
@@ -47,7 +49,7 @@ def open_side(word: str | Path) -> Side | Kernel:
         ) from error
 
 
-def open_records(path: Path) -> Side:
+def open_records(path: Path, tell: Callable[[str], None] = lambda _: None) -> Side:
     """The side that a folder makes: a result set, a study's folder, a comparison's, or one run.
 
     Raises:
@@ -55,7 +57,7 @@ def open_records(path: Path) -> Side:
     """
     # A set in which every run failed has no record, and is still something to be judged.
     alone = (path / "set.json").is_file()
-    side = of_sets([ResultSet(path)] if alone else result_sets(path), str(path), "records")
+    side = of_sets([ResultSet(path)] if alone else result_sets(path), str(path), tell=tell)
     side.records = str(path)
     if not side.cells:
         raise RecordError(
