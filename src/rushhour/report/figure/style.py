@@ -145,14 +145,18 @@ def encoded(figure: Figure, form: str, boxes: set[str] | None = None) -> bytes:
     has other fonts.
     """
     target = io.BytesIO()
-    words = [text for text in figure.findobj(Text) if isinstance(text, Text)]
-    if form != "svg" and any(lacking(text.get_text()) for text in words):
-        rest = dress(words, STYLE["font.family"])
-        if boxes is not None:
-            boxes |= rest
+    engine = figure.get_layout_engine()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         _lay_out(figure, form)
+        # Only now: before it matplotlib would make the ticks of all axes twice.
+        words = [] if form == "svg" else [one for one in figure.findobj(Text) if isinstance(one, Text)]
+        if any(lacking(one.get_text()) for one in words):
+            rest = dress(words, STYLE["font.family"])
+            if boxes is not None:
+                boxes |= rest
+            figure.set_layout_engine(engine)
+            _lay_out(figure, form)
         figure.savefig(target, format=form, dpi=_DPI, metadata=_METADATA[form])
     return target.getvalue()
 
