@@ -16,7 +16,7 @@ from rushhour.record.result_set import ResultSet
 from rushhour.report import embed
 from rushhour.report import figure as engine
 from rushhour.report.figure.paper import draw
-from rushhour.report.figure.style import along
+from rushhour.report.figure.paper.style import along
 from rushhour.report.gallery import draw as draw_all
 from rushhour.report.html import render
 

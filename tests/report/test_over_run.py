@@ -8,7 +8,7 @@ import numpy as np
 
 from rushhour.report.curves import Curve
 from rushhour.report.figure.over_run import figure
-from rushhour.report.figure.style import COLOURS, NEUTRAL, QUEUES, line_style
+from rushhour.report.figure.paper.style import COLOURS, NEUTRAL, QUEUES, line_style
 from rushhour.report.panels import MAX_FLOWS, Limit, Panel, _sum, flows_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from rushhour.explain import LIMITS
 from rushhour.report.figure.description import Axis, Facet, LegendEntry, Plot, Role, Style, Trace
 from rushhour.report.figure.overview import Overview
-from rushhour.report.figure.style import line_style
+from rushhour.report.figure.paper.style import line_style
 from rushhour.report.model import FlowLine
 from rushhour.report.palette import Palette
 from rushhour.report.why import SHORT

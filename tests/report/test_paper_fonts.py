@@ -9,8 +9,8 @@ from matplotlib import font_manager
 from report_records import make_record
 
 from rushhour.record.result_set import ResultSet
-from rushhour.report.figure import paper_fonts
-from rushhour.report.figure.paper_words import inches
+from rushhour.report.figure.paper import fonts as paper_fonts
+from rushhour.report.figure.paper.words import inches
 from rushhour.report.gallery import draw
 
 SHIPPED = Path(mpl.get_data_path()) / "fonts" / "ttf"

@@ -16,9 +16,9 @@ from test_figure import CELLS, GOODPUT, SWEEP, over_loss, taken
 
 from rushhour.record.result_set import ResultSet
 from rushhour.report.curves import Curve
-from rushhour.report.figure import matrix, paper, paper_run
+from rushhour.report.figure import matrix, paper
 from rushhour.report.figure.description import Matrix, MatrixPanel, Plot
-from rushhour.report.figure.paper_words import inches, lines_of
+from rushhour.report.figure.paper.words import inches, lines_of
 from rushhour.report.gallery import draw as draw_all
 from rushhour.report.gather import views
 from rushhour.report.model import RunView
@@ -105,7 +105,7 @@ def with_flows(run: RunView, names: list[str], *levels: float) -> RunView:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("names", [["a"], [f"download.{n}" for n in range(1, 9)], [LONG, LONG[::-1]]])
 def test_a_run_has_room_for_its_flows(run: RunView, sheets: list[Sheet], names: list[str], form: str) -> None:
-    paper_run.draw(with_flows(run, names, 1.0), form)
+    paper.draw_run(with_flows(run, names, 1.0), form)
     assert faults(sheets[0]) == []
 
 
@@ -114,17 +114,17 @@ def test_a_run_has_room_for_long_words_and_many_flows(run: RunView, sheets: list
     factors = {f"sysctl.net.ipv4.tcp_{n}": "4096 131072 6291456" for n in range(4)}
     long = replace(many, title="A title " * 12, factors=factors, conditions=["10 Mbit/s to everyone"] * 20)
     for view in (long, replace(long, valid=False)):
-        paper_run.draw(view, "png")
+        paper.draw_run(view, "png")
     assert [faults(sheet) for sheet in sheets] == [[], []]
 
 
 def test_an_invalid_run_says_so_first(run: RunView) -> None:
-    assert b"INVALID" not in paper_run.draw(run, "svg")
-    assert b">INVALID RUN. " in paper_run.draw(replace(run, valid=False), "svg")
+    assert b"INVALID" not in paper.draw_run(run, "svg")
+    assert b">INVALID RUN. " in paper.draw_run(replace(run, valid=False), "svg")
 
 
 def test_a_legend_says_once_what_is_drawn_alike(run: RunView, sheets: list[Sheet]) -> None:
-    paper_run.draw(with_flows(run, ["a", "b"]), "svg")
+    paper.draw_run(with_flows(run, ["a", "b"]), "svg")
     said = [
         [text.get_text() for text in legend.get_texts()] if (legend := axes.get_legend()) else []
         for axes in sheets[0].axes
@@ -134,7 +134,7 @@ def test_a_legend_says_once_what_is_drawn_alike(run: RunView, sheets: list[Sheet
 
 
 def test_levels_have_their_words_where_they_cover_nothing(run: RunView, sheets: list[Sheet]) -> None:
-    paper_run.draw(with_flows(run, ["a"], 2.0, 2.1, 15.0), "svg")
+    paper.draw_run(with_flows(run, ["a"], 2.0, 2.1, 15.0), "svg")
     axes = sheets[0].axes[1]
     # Neither side of the lowest has room: the next one is above it, and the axis below.
     legend = axes.get_legend()

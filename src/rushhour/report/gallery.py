@@ -9,7 +9,7 @@ from rushhour.errors import ReportError
 from rushhour.files.finished import put
 from rushhour.plain import slug
 from rushhour.record.slim import again
-from rushhour.report.figure import Collector, paper, paper_run
+from rushhour.report.figure import Collector, paper
 from rushhour.report.figure.overview import overviews
 from rushhour.report.gather import views
 from rushhour.report.model import kept_said
@@ -57,7 +57,7 @@ def draw(
         if run.panels:
             made.append(folder / f"run-{place:03d}{_slug(run.label)}.{form}")
             results.tell(f"drawing {made[-1].name}")
-            put(paper_run.draw(run, form, boxes), made[-1])
+            put(paper.draw_run(run, form, boxes), made[-1])
         slim.append(replace(run, panels=[]))
     for name, drawing in _compared(collector, slim, palette):
         made.append(folder / f"{name}.{form}")

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from rushhour.quantities.words import plural
 from rushhour.report.answer import answer
 from rushhour.report.definitions import definitions
-from rushhour.report.figure import Collector, page, paper_run
+from rushhour.report.figure import Collector, page, paper
 from rushhour.report.gather import about, reasons, views
 from rushhour.report.model import kernel_name
 from rushhour.report.palette import Palette
@@ -198,7 +198,7 @@ def _section(results: ResultSet, beside: Path) -> Section:
     runs, picture = [], ""
     for plain in views(results, curves=alone, total_points=_POINTS, also=collector):
         run = replace(plain, flows=palette.flows(plain.flows))
-        picture = b64encode(paper_run.draw(run, "svg")).decode() if alone and run.panels else ""
+        picture = b64encode(paper.draw_run(run, "svg")).decode() if alone and run.panels else ""
         runs.append(run)
     head = about(results)
     return replace(

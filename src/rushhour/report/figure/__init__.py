@@ -7,7 +7,7 @@ curves       series over time          points     metrics over a factor         
 distribution shares of flows or samples over their values          overview   the figures that nobody declared
 ticks        where axes have ticks, and which of their words find room
 over_run     a panel of a run
-page         draws for the browser     screen     for the terminal     paper      for papers, in its style
+page         draws for the browser     screen     for the terminal     paper      for papers
 """
 
 from rushhour.report.figure import page

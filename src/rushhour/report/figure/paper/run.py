@@ -11,10 +11,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from rushhour.quantities.words import quantity
-from rushhour.report.figure import paper_levels
 from rushhour.report.figure.over_run import figures
-from rushhour.report.figure.paper_axes import facet_on
-from rushhour.report.figure.paper_words import (
+from rushhour.report.figure.paper import levels
+from rushhour.report.figure.paper.axes import facet_on
+from rushhour.report.figure.paper.style import STYLE, TONES, encoded, line_style, plain
+from rushhour.report.figure.paper.words import (
     CAPTION,
     LEGEND,
     TITLE,
@@ -30,7 +31,6 @@ from rushhour.report.figure.paper_words import (
     rows_of,
     title_lines,
 )
-from rushhour.report.figure.style import STYLE, TONES, encoded, line_style, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from rushhour.report.figure.description import Plot, Reference
-    from rushhour.report.figure.paper_levels import Box
-    from rushhour.report.figure.paper_words import Named
+    from rushhour.report.figure.paper.levels import Box
+    from rushhour.report.figure.paper.words import Named
     from rushhour.report.model import RunView
 
 _WIDTH = 7.2
@@ -73,9 +73,9 @@ def draw(view: RunView, form: str, boxes: set[str] | None = None) -> bytes:
         height = 0.45 + words + sum(heights) + _BETWEEN * len(plots)
         figure = Figure(figsize=(_WIDTH, height), layout="constrained")
         grid = figure.subplots(len(plots), 1, sharex=True, squeeze=False, height_ratios=heights)
-        for axes, plot, columns, placed in zip(grid[:, 0], plots, room.legends, room.levels, strict=True):
+        for axes, plot, columns, placed in zip(grid[:, 0], plots, room.legends, room.boxes, strict=True):
             _panel(axes, plot, columns)
-            paper_levels.draw(axes, plot, placed)
+            levels.draw(axes, plot, placed)
         grid[-1, 0].set_xlabel("time, s")
         grid[-1, 0].set_xlim(0, view.duration_s)
         put_title(figure, above, "black" if view.valid else TONES["bad"])
@@ -88,7 +88,7 @@ class _Room:
     """What each panel has beside its traces: legends in columns, and where the words of its levels stand."""
 
     legends: list[list[list[Named]]]
-    levels: list[dict[Reference, Box]]
+    boxes: list[dict[Reference, Box]]
 
     @classmethod
     def of(cls, plots: Sequence[Plot]) -> _Room:
@@ -97,15 +97,15 @@ class _Room:
         right = _RIGHT if any(plot.second for plot in plots) else 0.0
         width = _WIDTH - max([_LEFT, *lanes]) - right - _BETWEEN
         known: list[tuple[str, dict[str, Any]]] = []
-        legends, levels = [], []
+        legends, boxes = [], []
         for plot in plots:
-            placed = paper_levels.places(plot, width, _HEIGHT)
+            placed = levels.places(plot, width, _HEIGHT)
             looks = {one: (one.label, line_style(one, plot)) for one in plot.entries if not plot.lanes}
             fresh = [named(one, plot) for one, look in looks.items() if look not in known]
             known += looks.values()
-            legends.append(legend([*fresh, *paper_levels.unsaid(plot, placed)], width))
-            levels.append(placed)
-        return cls(legends, levels)
+            legends.append(legend([*fresh, *levels.unsaid(plot, placed)], width))
+            boxes.append(placed)
+        return cls(legends, boxes)
 
 
 def _rows(plot: Plot) -> list[list[str]]:

@@ -10,7 +10,7 @@ from matplotlib.backend_bases import get_registered_canvas_class
 from matplotlib.text import Text
 
 from rushhour.report.figure.description import THEORETICAL, Style
-from rushhour.report.figure.paper_fonts import FONTS, dress, lacking
+from rushhour.report.figure.paper.fonts import FONTS, dress, lacking
 from rushhour.report.figure.ticks import in_lines
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.textpath import text_to_path
 
-from rushhour.report.figure.paper_fonts import FONTS, lacking
-from rushhour.report.figure.style import DOTS, NEUTRAL, STYLE, line_style, plain
+from rushhour.report.figure.paper.fonts import FONTS, lacking
+from rushhour.report.figure.paper.style import DOTS, NEUTRAL, STYLE, line_style, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

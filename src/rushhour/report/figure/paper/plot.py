@@ -1,4 +1,4 @@
-"""Figures for papers: PNG, SVG and PDF by matplotlib, text as text, the same bytes for the same records."""
+"""Traces on paper: panels beside and below one another, one legend above them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from rushhour.report.figure import paper_matrix
-from rushhour.report.figure.description import Matrix
-from rushhour.report.figure.paper_axes import facet_on
-from rushhour.report.figure.paper_words import (
+from rushhour.report.figure.paper.axes import facet_on
+from rushhour.report.figure.paper.style import STYLE, encoded, plain
+from rushhour.report.figure.paper.words import (
     CAPTION,
     LEGEND,
     PANEL,
@@ -27,12 +26,11 @@ from rushhour.report.figure.paper_words import (
     rows_of,
     title_lines,
 )
-from rushhour.report.figure.style import STYLE, encoded, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from rushhour.report.figure.description import Drawing, Plot
+    from rushhour.report.figure.description import Plot
 
 _ALONE, _WIDTH = 4.8, 7.2
 """Width in inches of a figure of one panel, and of several: two columns of a paper."""
@@ -44,10 +42,8 @@ _AXIS = 9.0
 """Size in points of what axes are called."""
 
 
-def draw(drawing: Drawing, form: str, boxes: set[str] | None = None) -> bytes:
+def draw(drawing: Plot, form: str, boxes: set[str] | None = None) -> bytes:
     """A figure as the bytes of a `png`, `svg` or `pdf`; letters without a font are added to `boxes`."""
-    if isinstance(drawing, Matrix):
-        return paper_matrix.draw(drawing, form, boxes)
     with mpl.rc_context(STYLE):
         many = len(drawing.facets)
         across = min(3 if many == 3 or many > 4 else 2, many)

@@ -8,9 +8,8 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator, NullFormatter
 
 from rushhour.report.figure.description import THEORETICAL
-from rushhour.report.figure.paper_levels import HEADROOM
-from rushhour.report.figure.paper_words import PANEL, broken
-from rushhour.report.figure.style import (
+from rushhour.report.figure.paper.levels import HEADROOM
+from rushhour.report.figure.paper.style import (
     DOTS,
     STEPS,
     TONES,
@@ -18,6 +17,7 @@ from rushhour.report.figure.style import (
     line_style,
     plain,
 )
+from rushhour.report.figure.paper.words import PANEL, broken
 from rushhour.report.figure.ticks import apart
 
 if TYPE_CHECKING:

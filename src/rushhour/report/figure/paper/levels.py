@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from matplotlib.lines import Line2D
 
-from rushhour.report.figure.paper_words import inches
-from rushhour.report.figure.style import NEUTRAL, plain
+from rushhour.report.figure.paper.style import NEUTRAL, plain
+from rushhour.report.figure.paper.words import inches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from rushhour.report.figure.description import Facet, Plot, Reference, Trace
-    from rushhour.report.figure.paper_words import Named
+    from rushhour.report.figure.paper.words import Named
 
 HEADROOM = 0.06
 """What an axis has above its greatest value, as a share of the range."""

@@ -9,7 +9,8 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from rushhour.report.figure.paper_words import (
+from rushhour.report.figure.paper.style import STYLE, encoded, plain
+from rushhour.report.figure.paper.words import (
     CAPTION,
     PANEL,
     TITLE,
@@ -22,7 +23,6 @@ from rushhour.report.figure.paper_words import (
     put_title,
     title_lines,
 )
-from rushhour.report.figure.style import STYLE, encoded, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
