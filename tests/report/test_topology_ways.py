@@ -95,6 +95,19 @@ def test_what_a_long_queue_is_called_stays_between_its_nodes(tmp_path: Path) -> 
     assert all(y > 5 for _, y, _ in long)
 
 
+def test_long_names_that_differ_at_their_ends_are_told_apart(tmp_path: Path) -> None:
+    names = [f"server-of-the-data-centre-{n}" for n in (1, 2)]
+    links = [{"ends": [{"node": names[0]}, {"node": names[1]}]}]
+    nodes = [{"name": name, "forward": False} for name in names]
+    flow = make.flow(ends=[0], reverse_ends=[1], bottleneck_end=0)
+    ends = [make.end(0, node=names[0]), make.end(1, node=names[1])]
+    svg = topology_svg(
+        make.record(tmp_path / "run", flows=[flow], ends=ends, plan={"nodes": nodes, "links": links})
+    )
+    assert re.findall(r'class="t-name"[^>]*>([^<]*)', svg) == ["server-…ntre-1", "server-…ntre-2"]
+    assert re.findall("<title>([^<]*)", svg) == names
+
+
 def test_a_plan_without_links_or_names_has_no_drawing(tmp_path: Path) -> None:
     # Those of machines have none; a damaged one may lack any of these.
     planned = {"nodes": [{"name": "left"}], "links": [{"ends": [{"node": "left"}]}, {"ends": []}]}

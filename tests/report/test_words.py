@@ -2,7 +2,7 @@
 
 import pytest
 
-from rushhour.quantities.words import quantity, scale_for
+from rushhour.quantities.words import quantity, scale_for, shortened
 from rushhour.report.shares import METRIC as SHARE
 from rushhour.report.tables import scale_of
 
@@ -91,3 +91,11 @@ def test_only_zero_is_shown_as_zero(unit: str, power: int) -> None:
     text = scale.text(1.7 * 10.0**power)
     assert float(text.split()[0]) != 0
     assert scale.text(0.0) == "0"
+
+
+@pytest.mark.parametrize(
+    ("letters", "said"),
+    [(20, "linux-6.12.117-mine"), (19, "linux-6.12.117-mine"), (10, "linux…mine"), (2, "l…"), (1, "…")],
+)
+def test_a_name_is_shortened_in_its_middle(letters: int, said: str) -> None:
+    assert shortened("linux-6.12.117-mine", letters) == said

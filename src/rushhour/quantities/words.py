@@ -195,3 +195,11 @@ def _decimals(largest: float, unit: str) -> int:
     if largest <= 0:
         return 0
     return min(4, max(0, 3 - math.floor(math.log10(largest))))
+
+
+def shortened(name: str, letters: int) -> str:
+    """A name in so many letters: its beginning and its end, where names of one kind differ."""
+    if len(name) <= letters:
+        return name
+    end = (letters - 1) // 2
+    return f"{name[: letters - 1 - end]}…{name[len(name) - end :]}"

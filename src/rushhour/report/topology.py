@@ -9,7 +9,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from rushhour.explain import policers
-from rushhour.quantities.words import plural, quantity
+from rushhour.quantities.words import plural, quantity, shortened
 from rushhour.record import classes, courses
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 MAX_ROWS = 8
 """Nodes drawn one under another; of more, the first ones and the last, and how many are left out is said."""
 _WIDTH, _ROW, _BOX, _MARGIN = 960, 46, 28, 16
+_NAME = 14
+"""Letters of a node's name that its box has room for."""
 _LETTER = 6.3
 """Width of a letter of a label, about."""
 
@@ -143,7 +145,7 @@ def _places(
             hidden.append((x, len(names) - len(shown)))
         top = _MARGIN + 18 + (rows - len(shown)) * _ROW / 2
         for row, name in enumerate(shown):
-            half = max(22.0, 4.2 * min(len(name), 14) + 10)
+            half = max(22.0, 4.2 * min(len(name), _NAME) + 10)
             places[name] = _Node(name, x, top + row * _ROW + _ROW / 2, half, name in routers)
     return places, hidden
 
@@ -277,9 +279,9 @@ def _lines(x: float, y: float, lines: list[str], step: int) -> list[str]:
 
 
 def _box(node: _Node) -> str:
-    name = node.name if len(node.name) <= 14 else node.name[:13] + "…"
     corner = 4 if node.router else 14
     place = f'x="{node.x - node.half:.1f}" y="{node.y - _BOX / 2:.1f}"'
     box = f'{place} width="{2 * node.half:.1f}" height="{_BOX}"'
-    text = f'<text class="t-name" x="{node.x:.1f}" y="{node.y + 5:.1f}">{escape(name)}</text>'
-    return f'<rect class="t-node" {box} rx="{corner}"/>{text}'
+    name = escape(shortened(node.name, _NAME))
+    text = f'<text class="t-name" x="{node.x:.1f}" y="{node.y + 5:.1f}">{name}</text>'
+    return f'<g><title>{escape(node.name)}</title><rect class="t-node" {box} rx="{corner}"/>{text}</g>'

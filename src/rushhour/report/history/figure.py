@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.quantities.words import scale_for
+from rushhour.quantities.words import scale_for, shortened
 from rushhour.report.figure.description import Axis, Facet, Instant, Plot, Style, Trace
 from rushhour.report.figure.titles import title_of
 from rushhour.report.history.said import kernels, named, scattered, size, tone
@@ -78,7 +78,7 @@ def _axis(series: Series, at: np.typing.NDArray[np.float64]) -> Axis:
     names = kernels(series.points)
     levels = tuple(zip(at.tolist(), names, strict=True))
     every = -(-len(names) // _TICKS)
-    short = [name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…" for name in names]
+    short = [shortened(name, _LONGEST) for name in names]
     ticks = tuple(zip(at.tolist(), short, strict=True))[::every]
     return Axis("Kernel", numeric=False, ticks=ticks, levels=levels)
 
