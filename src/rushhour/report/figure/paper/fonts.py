@@ -36,10 +36,9 @@ def dress(texts: Iterable[Text], family: list[str]) -> frozenset[str]:
     families, rest = others(letters)
     for text, foreign in said.items():
         text.set_fontfamily([*family, *families])
-        bold = {
-            letter for name in families for letter in _of(foreign, _face(name, str(text.get_fontweight())))
-        }
-        if bold < foreign - rest:
+        faces = [_face(name, str(text.get_fontweight())) for name in families]
+        # What the regular face of a family has, its bold one may lack.
+        if set().union(*(_of(foreign, face) for face in faces)) < foreign - rest:
             text.set_fontweight("normal")
     return rest
 
