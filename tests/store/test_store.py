@@ -60,10 +60,13 @@ def test_a_result_set_is_found_again(database: str, tmp_path: Path) -> None:
     results = result_set(tmp_path / "20261121-090000", kernels=[STABLE, NEXT], repeat=2)
 
     with Store.open(database) as store:
-        done = store.import_folder(results.path)
+        told: list[str] = []
+        done = store.import_folder(results.path, tell=told.append)
         runs = store.runs(limit=1000)
 
         assert (done.sets, done.runs, done.new) == (1, 8, 8)
+        reading = [f"reading {results.name}: run {number}" for number in range(1, 9)]
+        assert told == [*reading, f"storing {runs[0].scenario}: 8 runs"]
         assert len(runs) == 8
         by_key = {record.key: record for record in results}
         for run in runs:

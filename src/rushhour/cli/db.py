@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from rushhour.cli import SETTINGS
-from rushhour.cli.screen import echo, tell_json
+from rushhour.cli.screen import console, echo, tell_json
 
 DB = click.option(
     "--db",
@@ -40,12 +40,15 @@ def import_(folders: tuple[Path, ...], *, db: str | None, tags: tuple[str, ...],
     """
     from dataclasses import asdict
 
+    from rushhour.cli.waiting import watched
     from rushhour.store import Store
 
     entries = []
+    words = console(stderr=True)
     with Store.open(db) as store:
         for folder in folders:
-            done = store.import_folder(folder, tags=tags)
+            with watched(words) as tell:
+                done = store.import_folder(folder, tags=tags, tell=tell)
             entries.append({"folder": str(folder), **asdict(done)})
             if not as_json:
                 echo(f"{folder}: {_words(entries[-1])}")

@@ -36,14 +36,21 @@ def one_line(console: Console, text: str) -> Text:
 
 
 @contextmanager
+def watched(console: Console) -> Iterator[Callable[[str], None]]:
+    """Gives a function that says on a terminal what is being done; elsewhere it says nothing."""
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    with waiting(console) as tell:
+        yield tell
+
+
+@contextmanager
 def read_by(console: Console, sets: Sequence[ResultSet]) -> Iterator[None]:
     """Says on a terminal which runs of these sets are read and what is drawn; elsewhere nothing."""
-    if not console.is_terminal:
-        yield
-        return
     before = [one.tell for one in sets]
     try:
-        with waiting(console) as tell:
+        with watched(console) as tell:
             for one in sets:
                 one.tell = partial(_of, tell, f"{one.name}: " if len(sets) > 1 else "")
             yield

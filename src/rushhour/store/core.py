@@ -16,6 +16,7 @@ from rushhour.files import places
 from rushhour.lab import clock
 from rushhour.metrics.value import MetricValue
 from rushhour.quantities.release import release_order
+from rushhour.quantities.words import plural
 from rushhour.store import connect, listing, query, schema
 from rushhour.store.parcel import BaselineParcel, ComparisonParcel, SetParcel, parcels
 from rushhour.store.put import put
@@ -94,17 +95,26 @@ class Store:
         """Close it."""
         self.close()
 
-    def import_folder(self, folder: str | Path, *, tags: Sequence[str] = ()) -> Imported:
+    def import_folder(
+        self, folder: str | Path, *, tags: Sequence[str] = (), tell: Callable[[str], None] = lambda _: None
+    ) -> Imported:
         """Store what is in a folder: a result set, a study, a comparison, a baseline.
 
         Each set and each comparison is one transaction: interrupted, what was begun is not there and what
         went before is; the same command goes on. What is known is not stored again.
 
+        Args:
+            folder: The folder.
+            tags: Marks of what is imported.
+            tell: Hears what is read and stored.
+
         Raises:
             RecordError: the folder holds nothing that we know, or is damaged.
         """
         counts = dict.fromkeys(("sets", "runs", "comparisons", "baselines", "new"), 0)
-        for parcel in parcels(Path(folder)):
+        for parcel in parcels(Path(folder), tell):
+            if isinstance(parcel, SetParcel):
+                tell(f"storing {parcel.scenario}: {plural(len(parcel.runs), 'run')}")
             counts["new"] += self._put(parcel, tags)
             counts["runs"] += len(parcel.runs) if isinstance(parcel, SetParcel) else 0
             for kind, name in _KINDS.items():

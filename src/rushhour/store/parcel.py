@@ -30,7 +30,7 @@ from rushhour.summary import index
 from rushhour.summary.measured import metrics_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from rushhour.record.baseline_file import KeptRun, KeptScenario
@@ -143,8 +143,8 @@ def kernel_digest(identity: Mapping[str, object]) -> str:
     return digest(*(identity.get(name) for name in _KERNEL))
 
 
-def parcels(folder: Path) -> Iterator[Parcel]:
-    """Everything that a folder holds, one transaction after the other.
+def parcels(folder: Path, tell: Callable[[str], None] = lambda _: None) -> Iterator[Parcel]:
+    """Everything that a folder holds, one transaction after the other; `tell` hears what is read.
 
     Raises:
         RecordError: there is nothing in it that we know, or a part of it cannot be read.
@@ -156,15 +156,16 @@ def parcels(folder: Path) -> Iterator[Parcel]:
     else:
         for results in result_sets(folder):
             if results.folders():
-                yield _set(results)
+                yield _set(results, tell)
 
 
-def _set(results: ResultSet) -> SetParcel:
+def _set(results: ResultSet, tell: Callable[[str], None] = lambda _: None) -> SetParcel:
     about, folder = results.about, results.path.resolve()
     quick = about.quick
     sweep = known_sweep(about.scenario.resolved.sweep)
     runs: list[RunParcel] = []
-    for record, values in _measured(results):
+    for number, (record, values) in enumerate(_measured(results), 1):
+        tell(f"reading {results.name}: run {number}")
         runs.append(_run(record, sweep, values, quick=quick, like=runs[-1] if runs else None))
     first = runs[0]
     kernels = sorted({str(run.kernel.get("name")) for run in runs})
