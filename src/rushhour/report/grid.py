@@ -9,6 +9,9 @@ from rich.table import Table
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+HEADING = 16
+"""Letters that the heading of a column of numbers has at most in a line."""
+
 
 class Grid(Table):
     """Columns two blanks apart, with dim headings; a word that is wider than its column goes on below.

@@ -17,7 +17,7 @@ from rushhour.report.answer import answer
 from rushhour.report.figure import Collector, over_run, screen
 from rushhour.report.figure.overview import overviews
 from rushhour.report.gather import about, views
-from rushhour.report.grid import Grid
+from rushhour.report.grid import HEADING, Grid
 from rushhour.report.machines import distrusted, links_said, work_said
 from rushhour.report.model import kept_said, lasting
 from rushhour.report.palette import Palette
@@ -176,8 +176,8 @@ def _heads(table: Table, *, cells: bool) -> tuple[list[str], list[list[str]]]:
 def _heading(column: Column) -> str:
     first, _, rest = column.title.partition(" ")
     lines = [first, rest] if len(column.title) > 9 and rest else [column.title]
-    if max(map(len, lines)) > screen.HEADING:
-        lines = wrap(column.title, screen.HEADING)
+    if max(map(len, lines)) > HEADING:
+        lines = wrap(column.title, HEADING)
     return "\n".join([*lines, column.scale.unit] if column.scale.unit else lines)
 
 

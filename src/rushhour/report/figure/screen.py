@@ -19,7 +19,7 @@ from rushhour.report.braille import Canvas, chart
 from rushhour.report.curves import Curve
 from rushhour.report.figure.description import THEORETICAL, Matrix
 from rushhour.report.figure.ticks import apart, in_lines
-from rushhour.report.grid import Grid
+from rushhour.report.grid import HEADING, Grid
 from rushhour.report.panels import MAX_FLOWS
 
 if TYPE_CHECKING:
@@ -35,8 +35,6 @@ MARKS, HOLLOW = "●■▲◆▼★", "○□△◇▽☆"
 MARGIN = 9
 """Letters left of a chart, for the value at its upper edge."""
 MAX_CURVES, MAX_PANELS, MAX_ROWS = 3, 2, 16
-HEADING = 16
-"""Letters that the heading of a column of numbers has at most in a line."""
 _HEIGHT = 8
 _TONES = {"good": "green", "bad": "red", "plain": "yellow"}
 _EDGE = 0.04

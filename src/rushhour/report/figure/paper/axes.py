@@ -21,7 +21,10 @@ from rushhour.report.figure.paper.words import PANEL, broken
 from rushhour.report.figure.ticks import apart
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from rushhour.report.figure.description import Facet, Plot, Trace
 
@@ -29,6 +32,21 @@ _DECADES = 300
 """Ratio of greatest to least up to which a logarithmic axis has ticks at 2 and 5."""
 _LETTER = 0.075
 """Width in inches of a letter beside an axis."""
+
+
+def panels_of(figure: Figure, many: int, across: int, along: str, *, same: bool) -> Iterator[Axes]:
+    """The axes of so many panels, row by row; the last of each column has the words `along` it.
+
+    The panels have the `same` y axis or each its own.
+    """
+    grid = figure.subplots(-(-many // across), across, squeeze=False, sharex=True, sharey=same)
+    for place, axes in enumerate(grid.flat):
+        axes.set_visible(place < many)
+        if place < many:
+            yield axes
+            last = place + across >= many
+            axes.tick_params(labelbottom=last)
+            axes.set_xlabel(along if last else "")
 
 
 def facet_on(axes: Axes, plot: Plot, facet: Facet, width: float) -> None:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 FONTS = ["DejaVu Sans", "Verdana"]
 """The font of all figures, and the one of its width that readers have where it is not."""
-
-
 _LAST_RESORT = re.compile("last *resort", re.IGNORECASE)
 """Fonts that have a box for every letter."""
 

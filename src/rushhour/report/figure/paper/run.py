@@ -14,15 +14,15 @@ from rushhour.quantities.words import quantity
 from rushhour.report.figure.over_run import figures
 from rushhour.report.figure.paper import levels
 from rushhour.report.figure.paper.axes import facet_on
-from rushhour.report.figure.paper.style import STYLE, TONES, encoded, line_style, plain
+from rushhour.report.figure.paper.style import STYLE, TONES, encoded, line_style
 from rushhour.report.figure.paper.words import (
     CAPTION,
-    LEGEND,
     TITLE,
+    as_drawn,
     broken,
     caption_lines,
     high,
-    inches,
+    joined,
     legend,
     lines_of,
     named,
@@ -30,6 +30,7 @@ from rushhour.report.figure.paper.words import (
     put_title,
     rows_of,
     title_lines,
+    widest,
 )
 
 if TYPE_CHECKING:
@@ -93,9 +94,9 @@ class _Room:
     @classmethod
     def of(cls, plots: Sequence[Plot]) -> _Room:
         """A legend has what no panel above has, called the same and drawn alike, and levels without room."""
-        lanes = [inches(line, _LANE) for plot in plots if plot.lanes for line in chain(*_rows(plot))]
+        lanes = widest(chain(*(_rows(plot) for plot in plots if plot.lanes)), _LANE)
         right = _RIGHT if any(plot.second for plot in plots) else 0.0
-        width = _WIDTH - max([_LEFT, *lanes]) - right - _BETWEEN
+        width = _WIDTH - max(_LEFT, lanes) - right - _BETWEEN
         known: list[tuple[str, dict[str, Any]]] = []
         legends, boxes = [], []
         for plot in plots:
@@ -135,9 +136,8 @@ def _panel(axes: Axes, plot: Plot, columns: list[list[Named]]) -> None:
         right.set_ylabel(broken(f"{second.unit} {second.title}", _HEIGHT, _LANE), fontsize=_LANE)
         right.tick_params(length=0)
     if columns:
-        handles, names = zip(*chain(*columns), strict=True)
         above: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 0.98), "borderaxespad": 0}
-        axes.legend(handles, names, ncols=len(columns), **above, **LEGEND)
+        axes.legend(**above, **as_drawn(columns))
 
 
 def _lanes(axes: Axes, plot: Plot) -> None:
@@ -147,7 +147,7 @@ def _lanes(axes: Axes, plot: Plot) -> None:
         floor = -place - 0.4
         paint = line_style(trace, plot)["color"]
         axes.vlines(trace.x, floor, floor + 0.2 + 0.6 * share, color=paint, linewidth=0.9)
-    names = [plain("\n".join(lines)) for lines in _rows(plot)]
+    names = [joined(lines) for lines in _rows(plot)]
     axes.set_yticks([-place for place in range(len(names))], names, fontsize=_LANE)
     axes.set_ylim(-len(names) + 0.5, 0.5)
     axes.grid(visible=False, axis="y")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.font_manager import FontProperties
@@ -13,15 +14,15 @@ from rushhour.report.figure.paper.fonts import FONTS, lacking
 from rushhour.report.figure.paper.style import DOTS, NEUTRAL, STYLE, line_style, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from matplotlib.figure import Figure
 
-    from rushhour.report.figure.description import LegendEntry, Plot
+    from rushhour.report.figure.description import Drawing, LegendEntry, Plot
 
-TITLE, PANEL, CAPTION = 10.0, 8.5, 7.5
-"""Sizes in points of a figure's title, a panel's, and of what stands below."""
-LEGEND: dict[str, Any] = {
+TITLE, AXIS, PANEL, CAPTION = 10.0, 9.0, 8.5, 7.5
+"""Sizes in points of a figure's title, of what axes are called, of a panel's title, of what stands below."""
+_LEGEND: dict[str, Any] = {
     "handlelength": 2.4,
     "handletextpad": 0.8,
     "columnspacing": 1.2,
@@ -32,7 +33,7 @@ LEGEND: dict[str, Any] = {
 _LETTERS: float = STYLE["legend.fontsize"]
 _POINTS = 72
 """An inch has so many points."""
-_MARGINS: float = LEGEND["handlelength"] + LEGEND["handletextpad"] + LEGEND["columnspacing"]
+_MARGINS: float = _LEGEND["handlelength"] + _LEGEND["handletextpad"] + _LEGEND["columnspacing"]
 _BESIDE = _MARGINS * _LETTERS / _POINTS
 """Width in inches of what an entry of a legend has beside its words."""
 _SPARE = 0.97
@@ -85,9 +86,19 @@ def lines_of(text: str, width: float, size: float, *, bold: bool = False) -> lis
     return lines
 
 
-def broken(text: str, width: float, size: float, *, bold: bool = False) -> str:
+def joined(lines: Sequence[str]) -> str:
+    """The lines as matplotlib takes them."""
+    return plain("\n".join(lines))
+
+
+def broken(text: str, width: float, size: float) -> str:
     """The text in lines that fit into `width` inches, as matplotlib takes it."""
-    return plain("\n".join(lines_of(text, width, size, bold=bold)))
+    return joined(lines_of(text, width, size))
+
+
+def widest(words: Iterable[Sequence[str]], size: float) -> float:
+    """Width in inches of the longest of all lines."""
+    return max((inches(line, size) for lines in words for line in lines), default=0.0)
 
 
 def title_lines(text: str, width: float) -> list[str]:
@@ -100,16 +111,22 @@ def caption_lines(text: str, width: float) -> list[str]:
     return lines_of(text, width - _EDGE, CAPTION)
 
 
+def below(drawing: Drawing, first: str = "") -> str:
+    """What a reader of a figure must know."""
+    source = f"After {drawing.source}." if drawing.source else ""
+    said = [first, drawing.caption, *drawing.notes, source]
+    return " ".join(part.strip() for part in said if part)
+
+
 def put_title(figure: Figure, lines: list[str], colour: str = "black") -> None:
     """The title above everything."""
-    said = plain("\n".join(lines))
-    figure.suptitle(said, fontsize=TITLE, fontweight="bold", x=0.01, ha="left", color=colour)
+    figure.suptitle(joined(lines), fontsize=TITLE, fontweight="bold", x=0.01, ha="left", color=colour)
 
 
 def put_caption(figure: Figure, lines: list[str]) -> None:
     """The caption below everything."""
     if lines:
-        figure.supxlabel(plain("\n".join(lines)), fontsize=CAPTION, x=0.01, ha="left", color=NEUTRAL)
+        figure.supxlabel(joined(lines), fontsize=CAPTION, x=0.01, ha="left", color=NEUTRAL)
 
 
 def named(one: LegendEntry, plot: Plot) -> Named:
@@ -131,13 +148,18 @@ def legend(entries: Sequence[Named], width: float, tells: str = "") -> list[list
     found = [[one] for one in fitting]
     for count in range(len(fitting), 0, -1):
         found = [fitting[place::count] for place in range(count)]
-        if sum(max(_wide(said) for _, said in column) for column in found) <= width:
+        if (
+            sum(_BESIDE + widest((said.split("\n") for _, said in column), _LETTERS) for column in found)
+            <= width
+        ):
             break
     return found
 
 
-def _wide(said: str) -> float:
-    return _BESIDE + max(inches(line, _LETTERS) for line in said.split("\n"))
+def as_drawn(columns: list[list[Named]]) -> dict[str, Any]:
+    """A legend as matplotlib takes it."""
+    handles, labels = zip(*chain(*columns), strict=True)
+    return {"handles": handles, "labels": labels, "ncols": len(columns), **_LEGEND}
 
 
 def rows_of(columns: list[list[Named]]) -> float:
