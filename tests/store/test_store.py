@@ -65,7 +65,7 @@ def test_a_result_set_is_found_again(database: str, tmp_path: Path) -> None:
         runs = store.runs(limit=1000)
 
         assert (done.sets, done.runs, done.new) == (1, 8, 8)
-        reading = [f"reading {results.name}: run {number}" for number in range(1, 9)]
+        reading = [f"{results.name}: looking through run {number} of 8" for number in range(1, 9)]
         assert told == [*reading, f"storing {runs[0].scenario}: 8 runs"]
         assert len(runs) == 8
         by_key = {record.key: record for record in results}

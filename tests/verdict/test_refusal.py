@@ -301,10 +301,10 @@ def test_what_is_read_and_judged_is_told(tmp_path: Path) -> None:
     told: list[str] = []
     compare(base, changed, out=tmp_path / "verdict", tell=told.append)
     assert told == [
-        f"reading {base}: fake, run 1",
-        f"reading {base}: fake, run 2",
-        f"reading {changed}: fake, run 1",
-        f"reading {changed}: fake, run 2",
+        f"{base}, fake: looking through run 1 of 2",
+        f"{base}, fake: looking through run 2 of 2",
+        f"{changed}, fake: looking through run 1 of 2",
+        f"{changed}, fake: looking through run 2 of 2",
         "judging cell 1 of 2: fake cc=cubic",
         "judging cell 2 of 2: fake cc=reno",
         "first divergence 1 of 1: fake cc=cubic",

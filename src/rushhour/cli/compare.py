@@ -18,7 +18,6 @@ from rushhour.errors import UsageError
 from rushhour.export.formats import FORMATS
 
 if TYPE_CHECKING:
-    from rushhour.cli.progress import Display
     from rushhour.record.verdict_file import VerdictFile
     from rushhour.verdict.judging import Verdict
 
@@ -146,23 +145,22 @@ def compare(
                 base, candidate, variables=variables or ("kernel",), out=out, watch=watch, tell=watch.tell,
                 lab=lab, executor=executor, wanted=wanted, **options,
             )  # fmt: skip
-        document = _written(made, forms, watch)
-    assert made.folder is not None
+        assert made.folder is not None
+        watch.tell("writing the verdict")
+        document = _written(made, made.folder, forms)
     store_all([made.folder], db, words)
     _tell(document, made.folder, as_json=as_json)
     return made.exit
 
 
-def _written(made: Verdict, forms: tuple[str, ...], watch: Display) -> VerdictFile:
+def _written(made: Verdict, folder: Path, forms: tuple[str, ...]) -> VerdictFile:
     """Write the verdict in all its forms."""
     from rushhour.report.verdict import output
     from rushhour.running import runner
 
-    assert made.folder is not None
-    watch.tell("writing the verdict")
-    document = output.write(made, made.folder)
-    runner.point_latest(made.folder)
-    _export(document, forms, made.folder)
+    document = output.write(made, folder)
+    runner.point_latest(folder)
+    _export(document, forms, folder)
     return document
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -52,12 +51,8 @@ def read_by(console: Console, sets: Sequence[ResultSet]) -> Iterator[None]:
     try:
         with watched(console) as tell:
             for one in sets:
-                one.tell = partial(_of, tell, f"{one.name}: " if len(sets) > 1 else "")
+                one.heard(tell, f"{one.name}: " if len(sets) > 1 else "")
             yield
     finally:
         for one, told in zip(sets, before, strict=True):
             one.tell = told
-
-
-def _of(tell: Callable[[str], None], head: str, text: str) -> None:
-    tell(head + text)

@@ -40,6 +40,11 @@ class ResultSet:
         self._chosen = chosen
         self._made: dict[Callable[[ResultSet], Any], Any] = {}
 
+    def heard(self, tell: Callable[[str], None], head: str = "") -> ResultSet:
+        """This set; who waits hears from it which run is looked at, behind a head."""
+        self.tell = lambda text: tell(head + text)
+        return self
+
     def once(self, function: Callable[[ResultSet], T]) -> T:
         """What `function(results)` gives, computed at the first call and then kept."""
         if function not in self._made:

@@ -156,16 +156,15 @@ def parcels(folder: Path, tell: Callable[[str], None] = lambda _: None) -> Itera
     else:
         for results in result_sets(folder):
             if results.folders():
-                yield _set(results, tell)
+                yield _set(results.heard(tell, f"{results.name}: "))
 
 
-def _set(results: ResultSet, tell: Callable[[str], None] = lambda _: None) -> SetParcel:
+def _set(results: ResultSet) -> SetParcel:
     about, folder = results.about, results.path.resolve()
     quick = about.quick
     sweep = known_sweep(about.scenario.resolved.sweep)
     runs: list[RunParcel] = []
-    for number, (record, values) in enumerate(_measured(results), 1):
-        tell(f"reading {results.name}: run {number}")
+    for record, values in _measured(results):
         runs.append(_run(record, sweep, values, quick=quick, like=runs[-1] if runs else None))
     first = runs[0]
     kernels = sorted({str(run.kernel.get("name")) for run in runs})

@@ -57,7 +57,8 @@ def open_records(path: Path, tell: Callable[[str], None] = lambda _: None) -> Si
     """
     # A set in which every run failed has no record, and is still something to be judged.
     alone = (path / "set.json").is_file()
-    side = of_sets([ResultSet(path)] if alone else result_sets(path), str(path), tell=tell)
+    sets = [ResultSet(path)] if alone else result_sets(path)
+    side = of_sets([one.heard(tell, f"{path}, {one.name}: ") for one in sets], str(path), "records")
     side.records = str(path)
     if not side.cells:
         raise RecordError(

@@ -29,7 +29,7 @@ from rushhour.verdict.shared import Shared
 from rushhour.verdict.trial import Trial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from rushhour.baseline import Baseline
@@ -136,17 +136,15 @@ def _spelled(value: object) -> object:
     return value if isinstance(value, bool) else str(value)
 
 
-def of_sets(
-    sets: Iterable[ResultSet], name: str, kind: str = "records", tell: Callable[[str], None] = lambda _: None
-) -> Side:
-    """The side that result sets make: their runs, what failed, what was skipped; `tell` hears what is read.
+def of_sets(sets: Iterable[ResultSet], name: str, kind: str = "records") -> Side:
+    """The side that result sets make: their runs, what failed, what was skipped.
 
     Raises:
         RecordError: a record cannot be read, or the runs are of several kernels.
     """
     side = Side(name, kind)
     for results in sets:
-        read_set(side, results, tell)
+        read_set(side, results)
     images = {str((trial.facts.get("kernel") or {}).get("name")) for trial in side.trials() if trial.ran}
     if len(images) > 1:
         raise RecordError(
@@ -158,7 +156,7 @@ def of_sets(
     return side
 
 
-def read_set(side: Side, results: ResultSet, tell: Callable[[str], None] = lambda _: None) -> None:
+def read_set(side: Side, results: ResultSet) -> None:
     """Add the runs of a result set to a side."""
     about = results.about
     name, resolved = about.scenario.name, about.scenario.resolved
@@ -167,8 +165,7 @@ def read_set(side: Side, results: ResultSet, tell: Callable[[str], None] = lambd
         side.sets[name] = about.asked.sets
     sweep = known_sweep(resolved.sweep)
     shared = Shared()
-    for number, record in enumerate(results, 1):
-        tell(f"reading {side.name}: {name}, run {number}")
+    for record in results:
         cell = _cell(side, record, sweep, shared)
         trial = of_record(record, shared)
         cell.trials[trial.seed] = trial
