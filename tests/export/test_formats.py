@@ -227,7 +227,9 @@ def test_annotations_are_one_line_each_and_few() -> None:
 
 def test_a_set_of_runs_is_a_case_for_each_run(tmp_path: Path) -> None:
     results = result_set(tmp_path / "set", repeat=2)
-    report = gather(results.path)
+    told: list[str] = []
+    report = gather(results.path, told.append)
+    assert told == [f"looking through run {number} of 4" for number in range(1, 5)]
     assert [case.status for case in report.cases] == ["pass"] * 4
     assert report.cases[1].label == "cc=cubic kernel=stable run=2"
     assert {"goodput_bps"} <= {one.metric for case in report.cases for one in case.numbers}

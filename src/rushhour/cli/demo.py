@@ -75,14 +75,16 @@ def _carry_out(batch: Batch) -> list[Outcome]:
 
 def _told(batch: Batch) -> dict[str, Any]:
     """What came of it, with the page written."""
+    from rushhour.cli.waiting import read_by
     from rushhour.report import html
     from rushhour.report.answer import answer
     from rushhour.report.gather import views
     from rushhour.report.shares import share, sharers
 
     results = batch.results()
-    runs = list(views(results, curves=False))
-    page = html.write(results, batch.folder / "report.html")
+    with read_by(console(stderr=True), [results]):
+        runs = list(views(results, curves=False))
+        page = html.write(results, batch.folder / "report.html")
     return {
         "scenario": batch.name,
         "question": batch.scenario.question,

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from rushhour.cli import SETTINGS
-from rushhour.cli.screen import echo
+from rushhour.cli.screen import console, echo
 from rushhour.export.formats import FORMATS
 
 _WIDTH = max(map(len, FORMATS))
@@ -38,6 +38,7 @@ Example: rushhour export results/compare/debian-6.12..mine/latest --to junit --o
 )  # fmt: skip
 def export(results: Path, forms: tuple[str, ...], out: Path | None) -> None:
     """See `_HELP`."""
+    from rushhour.cli.waiting import watched
     from rushhour.errors import UsageError
     from rushhour.export.gather import gather
     from rushhour.files import finished as files
@@ -45,7 +46,8 @@ def export(results: Path, forms: tuple[str, ...], out: Path | None) -> None:
     several = len(forms) > 1
     if several and out is None:
         raise UsageError("several formats need a folder", hint="name it with --out")
-    report = gather(results)
+    with watched(console(stderr=True)) as tell:
+        report = gather(results, tell)
     for form in forms:
         text = FORMATS[form].write(report)
         if out is None or str(out) == "-":

@@ -22,7 +22,7 @@ from rushhour.summary.expectations import judge
 from rushhour.verdict.vocabulary import SHOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from rushhour.metrics.value import MetricValue
@@ -30,8 +30,12 @@ if TYPE_CHECKING:
     from rushhour.record.verdict_file import JudgedMetric, VerdictFile
 
 
-def gather(place: Path) -> Report:
+def gather(place: Path, tell: Callable[[str], None] = lambda _: None) -> Report:
     """The cases of a verdict (`verdict.json` or its folder), of a result set, or of a study.
+
+    Args:
+        place: The file or folder.
+        tell: Hears which run is looked through.
 
     Raises:
         ReportError: this is no verdict, or one of another format.
@@ -40,7 +44,10 @@ def gather(place: Path) -> Report:
     if place.is_file() or (place / VERDICT).is_file():
         return of_verdict(read_json(place if place.is_file() else place / VERDICT, AGAIN))
     sets = read_sets(place)
-    return of_results([ResultSet.open(place)] if sets is None else sets, place.resolve().name)
+    sets = [ResultSet.open(place)] if sets is None else sets
+    for one in sets:
+        one.heard(tell, f"{one.name}: " if len(sets) > 1 else "")
+    return of_results(sets, place.resolve().name)
 
 
 def of_verdict(document: Mapping[str, object]) -> Report:
