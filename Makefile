@@ -11,7 +11,7 @@ CARGO := cd agent && ../scripts/cargo
 RUSTFMT := cd agent && RUN=rustfmt ../scripts/cargo --edition 2021 src/tc/kinds/*.rs src/traffic/*.rs build.rs
 VARIABLES := $(addprefix --variable ,kernel agent tools rushhour)
 
-.PHONY: quickstart setup setup-test kernels agent agent-aarch64 lint format check test \
+.PHONY: quickstart setup setup-test kernels symbols agent agent-aarch64 lint format check test \
 	agent-tests agent-tests-aarch64 test-agent test-agent-aarch64 \
 	tests-compiled test-python test-alone test-together test-suite fuzz \
 	baseline coverage pictures gallery bench man mutants systems locks wheels release again clean
@@ -32,6 +32,10 @@ agent: setup
 kernels: setup-test
 	$(RUSHHOUR) kernel build debian:6.1
 	$(RUSHHOUR) kernel build debian:6.12
+
+# The same with what debuggers read: on a new machine it takes longer to compile than a test may take.
+symbols: kernels
+	$(RUSHHOUR) kernel build debian:6.12 --with symbols
 
 # First what measures this machine in real time. It waits more than it works: linters and compilers take what it leaves.
 # Then all other tests; the agent's, which wait too, beside Python's.
@@ -90,7 +94,7 @@ test-alone: kernels
 	$(APART) scripts/in-memory sh -c '$(PYTEST) -n 2 -m alone'
 
 # One worker a CPU and one more.
-test-together: kernels
+test-together: symbols
 	$(APART) scripts/in-memory sh -c '$(PYTEST) -n auto -m "not alone"'
 
 # Our own work, judged by our own tool: the quick suite with this agent against what the repository keeps. Where
