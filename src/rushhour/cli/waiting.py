@@ -47,11 +47,12 @@ def watched(console: Console) -> Iterator[Callable[[str], None]]:
 @contextmanager
 def read_by(console: Console, sets: Sequence[ResultSet]) -> Iterator[None]:
     """Says on a terminal which runs of these sets are read and what is drawn; elsewhere nothing."""
+    from rushhour.record.result_set import all_heard
+
     before = [one.tell for one in sets]
     try:
         with watched(console) as tell:
-            for one in sets:
-                one.heard(tell, f"{one.name}: " if len(sets) > 1 else "")
+            all_heard(sets, tell)
             yield
     finally:
         for one, told in zip(sets, before, strict=True):

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from rushhour.errors import ReportError
 from rushhour.export.case import Case, Number, Report, Status
 from rushhour.quantities.words import plural
-from rushhour.record.folders import VERDICT, read_sets
+from rushhour.record.folders import VERDICT, result_sets
 from rushhour.record.json_file import read_json
-from rushhour.record.result_set import ResultSet
+from rushhour.record.result_set import all_heard
 from rushhour.record.verdict_file import AGAIN
 from rushhour.report.reproduce import run_command
 from rushhour.report.verdict import markdown
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from rushhour.metrics.value import MetricValue
     from rushhour.record.record import Record
+    from rushhour.record.result_set import ResultSet
     from rushhour.record.verdict_file import JudgedMetric, VerdictFile
 
 
@@ -43,10 +44,8 @@ def gather(place: Path, tell: Callable[[str], None] = lambda _: None) -> Report:
     """
     if place.is_file() or (place / VERDICT).is_file():
         return of_verdict(read_json(place if place.is_file() else place / VERDICT, AGAIN))
-    sets = read_sets(place)
-    sets = [ResultSet.open(place)] if sets is None else sets
-    for one in sets:
-        one.heard(tell, f"{one.name}: " if len(sets) > 1 else "")
+    sets = result_sets(place)
+    all_heard(sets, tell)
     return of_results(sets, place.resolve().name)
 
 

@@ -18,7 +18,7 @@ from rushhour.record.seal import MANIFEST, SET_FILE
 from rushhour.record.set_file import SetFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
     import pyarrow.dataset as pads
@@ -158,3 +158,9 @@ class ResultSet:
         from rushhour.summary import index  # noqa: PLC0415 - of many that read records, few write one
 
         return index.write(self)
+
+
+def all_heard(sets: Sequence[ResultSet], tell: Callable[[str], None]) -> None:
+    """Who waits hears from each set which run is looked at; of several, by the set's name."""
+    for one in sets:
+        one.heard(tell, f"{one.name}: " if len(sets) > 1 else "")
