@@ -28,18 +28,42 @@ Course = tuple[tuple[int, float], ...]
 
 def values(course: Course, t_s: NDArray[np.float64]) -> NDArray[np.float64]:
     """Values [n] of a course at instants in seconds [n]; before its first instant, its first value."""
-    starts = np.array([t_ns for t_ns, _ in course], np.float64) * 1e-9
-    held = np.array([value for _, value in course], np.float64)
-    # A stamp may be a rounding below the instant that it is of.
-    index = np.searchsorted(starts, t_s + 1e-10, side="right") - 1
-    known: NDArray[np.float64] = held[np.maximum(index, 0)]
+    starts, held = steps(course)
+    known: NDArray[np.float64] = held[step_at(starts, t_s)]
     return known
+
+
+def steps(course: Course) -> Steps:
+    """A course as columns: from when in seconds each value [n] is held."""
+    starts = np.array([t_ns for t_ns, _ in course], np.float64) * 1e-9
+    return starts, np.array([value for _, value in course], np.float64)
+
+
+def step_at(starts: NDArray[np.float64], t_s: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Which step goes on at instants in seconds [n]; before the first begins, the first."""
+    # A stamp may be a rounding below the instant that it is of.
+    return np.maximum(np.searchsorted(starts, t_s + 1e-10, side="right") - 1, 0)
 
 
 def integral(course: Course, begin_ns: int, done_ns: int) -> float:
     """The sum of value · seconds over a span."""
     edges = _edges_s((t_ns for t_ns, _ in course), begin_ns, done_ns)
     return float((values(course, edges[:-1]) * np.diff(edges)).sum())
+
+
+def integrals(
+    course: Course, begin_s: NDArray[np.float64], done_s: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The same over many spans in seconds [n]: the difference of what is summed up until their ends."""
+    starts, held = steps(course)
+    before = np.concatenate(([0.0], np.cumsum(held[:-1] * np.diff(starts))))
+
+    def until(t_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        step = step_at(starts, t_s)
+        summed: NDArray[np.float64] = before[step] + held[step] * (t_s - starts[step])
+        return summed
+
+    return until(done_s) - until(begin_s)
 
 
 def setting(end: End, name: str, t_s: NDArray[np.float64]) -> NDArray[np.float64]:

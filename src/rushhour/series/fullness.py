@@ -166,17 +166,9 @@ def _busy(sent: Counts, course: Course, edges: Numbers, rtt_s: float) -> Truth:
     middle, half = (edges[1:] + edges[:-1]) / 2, np.maximum(np.diff(edges), least_s) / 2
     begin, done = np.maximum(middle - half, edges[0]), np.minimum(middle + half, edges[-1])
     moved = sum(np.interp(done, t_s, count) - np.interp(begin, t_s, count) for t_s, count in sent)
-    possible = _capacity(course, begin, done)
+    possible = courses.integrals(course, begin, done) / 8
     busy: Truth = (possible > 0) & (moved + _FRAME >= FULL * possible)
     return busy
-
-
-def _capacity(course: Course, begin: Numbers, done: Numbers) -> Numbers:
-    """Bytes that a course of rates lets through between instants in s [n]."""
-    if len(course) == 1:
-        return course[0][1] / 8 * (done - begin)
-    spans = zip(np.rint(begin * 1e9), np.rint(done * 1e9), strict=True)
-    return np.array([courses.integral(course, int(since), int(until)) / 8 for since, until in spans])
 
 
 def _of_classes(end: End, flow: Flow) -> Iterator[Ceiling]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rushhour.record.context import Context, End, Flow
 
     Numbers = NDArray[np.float64]
+    Truth = NDArray[np.bool_]
 
 # RFC 6298's alpha, as tcp_rtt_estimator() has it.
 GAIN = 1 / 8
@@ -33,6 +34,7 @@ _INSTANT_S = 20e-6
 # The queue decides which delay the wire behind it had, that delay how long the queue was.
 _ROUNDS = 3
 _HALVINGS = 26
+_EACH = slice(None)
 _SETTINGS = ("delay_ns", "jitter_ns", "serial_bps")
 
 
@@ -90,23 +92,38 @@ def of_answers(flow: Flow, ends: Mapping[int, End], t_s: Numbers) -> Numbers | N
     return total
 
 
-def _passage(end: End, size: int) -> tuple[list[float], list[float]]:
-    """A wire that changes as breakpoints in seconds: when a packet entered, when it came out; both rise.
+class _Wire:
+    """A wire that changes, as a frame of some size crosses it: columns by instants in s, made once."""
 
-    No packet overtakes another, so behind a delay that fell they come out at one instant. Three points a
-    step: its beginning, from when on nobody is ahead any more, its end. Packets are taken to enter all the
-    time.
-    """
-    instants = courses.instants([end]) * 1e-9
-    took = _crossing_s(end, size, instants)
-    entered, left, last = [], [], -_FOREVER_S
-    begins = [-_FOREVER_S, *instants[1:].tolist()]
-    for begin, done, delay in zip(begins, [*begins[1:], _FOREVER_S], took.tolist(), strict=True):
-        first = max(last, begin + delay)
-        last = max(first, done + delay)
-        entered += [begin, min(first - delay, done), done]
-        left += [first, first, last]
-    return entered, left
+    def __init__(self, end: End, size: int) -> None:
+        self._instants = courses.instants([end]) * 1e-9
+        self._took = _crossing_s(end, size, self._instants)
+        self.entered, self.left = self._breakpoints()
+
+    def _breakpoints(self) -> tuple[Numbers, Numbers]:
+        """When a packet entered, when it came out; both rise.
+
+        No packet overtakes another, so behind a delay that fell they come out at one instant. Three points a
+        step: its beginning, from when on nobody is ahead any more, its end. Packets are taken to enter all
+        the time.
+        """
+        entered, left, last = [], [], -_FOREVER_S
+        begins = [-_FOREVER_S, *self._instants[1:].tolist()]
+        for begin, done, delay in zip(begins, [*begins[1:], _FOREVER_S], self._took.tolist(), strict=True):
+            first = max(last, begin + delay)
+            last = max(first, done + delay)
+            entered += [begin, min(first - delay, done), done]
+            left += [first, first, last]
+        return np.array(entered), np.array(left)
+
+    def alone(self, at_s: Numbers) -> Numbers:
+        """When what enters at instants [n] comes out with nobody ahead."""
+        return at_s + self._took[courses.step_at(self._instants, at_s)]
+
+    def behind(self, at_s: Numbers) -> Numbers:
+        """When it comes out behind somebody who is always just ahead."""
+        out: Numbers = np.interp(at_s, self.entered, self.left)
+        return out
 
 
 def _entries(end: End, size: int, t_s: Numbers, blur_s: float) -> Numbers:
@@ -114,9 +131,10 @@ def _entries(end: End, size: int, t_s: Numbers, blur_s: float) -> Numbers:
 
     `blur_s`: how far apart packets may arrive that came out at one instant.
     """
-    entered, left = _passage(end, size)
-    found: Numbers = np.interp(t_s, np.array(left), np.array(entered))
-    for first, last, out in zip(entered[0::3], entered[1::3], left[0::3], strict=True):
+    wire = _Wire(end, size)
+    found: Numbers = np.interp(t_s, wire.left, wire.entered)
+    steps = (wire.entered[0::3], wire.entered[1::3], wire.left[0::3])
+    for first, last, out in zip(*(column.tolist() for column in steps), strict=True):
         if last > first:
             at = np.flatnonzero(np.abs(t_s - out) <= blur_s)
             found[at] = first + (last - first) * np.arange(1, len(at) + 1) / max(1, len(at))
@@ -141,11 +159,12 @@ def of_packets(context: Context, flow: Flow, sent_s: Numbers, rtt_s: Numbers) ->
     blur_s = _INSTANT_S + 1e-9 * sum(end.jitter_ns for end, _ in trip.crossed)
     base = sent_s
     for _ in range(_ROUNDS):
-        taken, behind = trip.taken_s(np.zeros(len(sent_s)))
+        waited = np.zeros(len(sent_s))
+        taken, behind = trip.taken_s(waited)
         most = mean + taken
         # Who waits in a queue for longer than for those ahead on the wire does not wait for them.
         queued = rtt_s - most > blur_s
-        waited = np.where(queued, trip.waited_s(rtt_s - mean), 0.0)
+        waited[queued] = trip.waited_s(rtt_s[queued] - mean, queued)
         base = np.where(queued, rtt_s - waited, np.clip(rtt_s, most - behind, most))
         trip.let_out(waited)
     total: Numbers = base * 1e9
@@ -171,57 +190,62 @@ class _Trip:
         self._queue = queue
         self._shared = shared
         self._sent_s = sent_s
-        self._passages = {end.end: _passage(end, size) for end, size in crossed if _varying(end)}
+        self._wires = {end.end: _Wire(end, size) for end, size in crossed if _varying(end)}
         # When the one ahead came out of each wire that changes. Of the last one its arrival tells.
-        self._ahead = {number: np.full(len(sent_s), -_FOREVER_S) for number in self._passages}
+        self._ahead = {number: np.full(len(sent_s), -_FOREVER_S) for number in self._wires}
         last = next((n for n, (end, _) in enumerate(reversed(crossed)) if _varying(end)), 0)
         rest_s = fsum(_idle_s(end, size) for end, size in crossed[len(crossed) - last :])
         self._outs = {crossed[-last - 1][0].end: np.maximum.accumulate(sent_s + rtt_s) - rest_s}
         self._put(self._outs)
 
-    def taken_s(self, waited: Numbers) -> tuple[Numbers, Numbers]:
-        """What the ends take in s [n] without what was `waited` [n]; how much of it behind others at most."""
+    def taken_s(self, waited: Numbers, among: Truth | slice = _EACH) -> tuple[Numbers, Numbers]:
+        """What the ends take in s [n] without what was `waited` [n]; how much of it behind others at most.
+
+        `among` says of which trips, by default of all.
+        """
         taken, behind = np.zeros(len(waited)), np.zeros(len(waited))
-        for _, at, alone, out in self._ways(waited):
+        for _, at, alone, out in self._ways(waited, among):
             taken += out - at
             behind += out - alone
         return taken, behind
 
-    def waited_s(self, whole_s: Numbers) -> Numbers:
+    def waited_s(self, whole_s: Numbers, among: Truth) -> Numbers:
         """The least wait in the queue in s [n] with which the ends take `whole_s` [n] in all.
 
         Where a delay rises it may lie between what is too short and too long, so it is halved.
         """
         least, most = np.zeros(len(whole_s)), np.zeros(len(whole_s))
         for _ in range(_ROUNDS):
-            taken, behind = self.taken_s(most)
+            taken, behind = self.taken_s(most, among)
             lacking = whole_s - most - taken
             most = most + np.where(lacking > 0, lacking + behind, 0.0)
         for _ in range(_HALVINGS):
             middle = (least + most) / 2
-            early = middle + self.taken_s(middle)[0] < whole_s
+            early = middle + self.taken_s(middle, among)[0] < whole_s
             least, most = np.where(early, middle, least), np.where(early, most, middle)
         return most
 
     def let_out(self, waited: Numbers) -> None:
         """Take it that packets wait for so long [n]; from now on those behind know it."""
-        self._put({number: out for number, _, _, out in self._ways(waited)} | self._outs)
+        self._put({number: out for number, _, _, out in self._ways(waited, _EACH)} | self._outs)
 
     def _put(self, outs: Mapping[int, Numbers]) -> None:
         for number in self._ahead.keys() & outs.keys():
             self._ahead[number][1:] = np.maximum.accumulate(outs[number])[:-1]
 
-    def _ways(self, waited: Numbers) -> Iterator[tuple[int, Numbers, Numbers, Numbers]]:
+    def _ways(self, waited: Numbers, among: Truth | slice) -> Iterator[tuple[int, Numbers, Numbers, Numbers]]:
         """Each end, when packets enter it, and leave it with nobody ahead, and as it is, in s [n]."""
-        at = self._sent_s
+        at = self._sent_s[among]
         for end, size in self.crossed:
             at = at + waited if end.end == self._queue else at
             alone = out = at + _idle_s(end, size)
-            if end.end in self._passages:
-                alone = at + _crossing_s(end, size, at)
+            wire = self._wires.get(end.end)
+            if wire is not None:
+                alone = wire.alone(at)
                 # As behind somebody who is always just ahead, at most: who came earlier had a longer delay.
-                most = np.maximum(alone, np.interp(at, *self._passages[end.end]))
-                out = most if end.end in self._shared else np.clip(self._ahead[end.end], alone, most)
+                most = np.maximum(alone, wire.behind(at))
+                ahead = self._ahead[end.end][among]
+                out = most if end.end in self._shared else np.clip(ahead, alone, most)
             yield end.end, at, alone, out
             at = out
 
