@@ -73,8 +73,7 @@ def fleet(shop: Workshop) -> Iterator[Figure]:
         name = f"{runs} cells, two workers of one processor against one"
         yield Figure(name, "x", [one / two], target=1.9, at_least=True)
     small, large = (200, 1000) if shop.quick else (1000, 10_000)
-    _, before = _cpu(shop, cpus[:2], small)
-    spent, after = _cpu(shop, cpus[:2], large)
+    spent, (before, after) = _cpu(shop, cpus[:2], small, large)
     yield Figure(f"the controller's CPU for a run, {large} runs", "s", [spent / large], target=0.003)
     yield Figure(f"its memory after {large} runs against {small}", "x", [after / before], target=1.2)
 
@@ -103,16 +102,20 @@ def _seconds(shop: Workshop, cpus: list[int], runs: int) -> float:
         return time.monotonic() - begin
 
 
-def _cpu(shop: Workshop, cpus: list[int], runs: int) -> tuple[float, float]:
-    """CPU seconds of this process for a sweep, and its memory in MB at the last run, before the index."""
-    lab, study = runner.make_lab("uml"), _study(shop, runs)
+def _cpu(shop: Workshop, cpus: list[int], *looks: int) -> tuple[float, list[float]]:
+    """CPU seconds of this process for a sweep of as many runs as the last of `looks`, and its memory in MB.
+
+    The memory is that at each of these runs, before the index: what that needed once stays with the process.
+    """
+    lab, study = runner.make_lab("uml"), _study(shop, looks[-1])
     with machines(shop, cpus, template(shop)) as address, joined(address, lab, audit=0) as executor:
         begin = time.process_time()
-        memory = 0.0
+        memory = []
         with closing(runner.carry_out([study], lab, executor=executor, fresh=True)) as outcomes:
             for done, outcome in enumerate(outcomes, 1):
                 assert outcome.error is None
-                memory = _resident_mb() if done == runs else memory
+                if done in looks:
+                    memory.append(_resident_mb())
         spent = time.process_time() - begin
     return spent, memory
 
