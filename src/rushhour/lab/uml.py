@@ -78,11 +78,16 @@ class UmlLab:
         self.limits = told_limits(limits or Limits())
         self.agent = given or agent.find()
         self.terminal = terminal
-        self._durable = durable
+        self.durable = durable
         self._find = find
         self._found: dict[str, tools.Tool] = {}
         self._finding = Lock()
         self._guests = Guests()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether `limits`, `agent` and `durable` say all that makes it another lab than `UmlLab()`."""
+        return self._find is programs.find and self.terminal is None
 
     def key(self, job: Job) -> str:
         """The hash of kernel, agent, programs, plan, and the way they are run."""
@@ -116,7 +121,7 @@ class UmlLab:
                 programs = {tool.name: tool.identity() for tool in needed}
                 warnings = (*ending.warnings, *([NOTE] if self.terminal is not None else []))
                 facts = Facts(self.key(job), self.name, about, programs, host(), ending.elapsed_s, warnings)
-                return seal_run(sandbox.out, destination, job, facts, durable=self._durable)
+                return seal_run(sandbox.out, destination, job, facts, durable=self.durable)
         except OSError as error:
             raise unwritten(error, destination) from error
 

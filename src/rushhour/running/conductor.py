@@ -28,6 +28,7 @@ from rushhour.record.slim import WHOLE, Wanted
 from rushhour.running.batch import Outcome, meant_for
 from rushhour.running.executor import Pool, Threads
 from rushhour.running.known import Known
+from rushhour.running.spread import Spread
 from rushhour.running.turns import Turns
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from rushhour.lab.base import Job, Lab, RealTimeLab
+    from rushhour.lab.uml import UmlLab
     from rushhour.running.batch import Batch, Run
     from rushhour.running.executor import Executor
 
@@ -141,7 +143,11 @@ class Conductor:
         real_time = lab.name in REAL_TIME
         self._lab, self._watch = lab, watch
         self._pool = Pool(1 if real_time else jobs) if executor is None else None
-        self._executor = Threads(lab, self._pool) if self._pool is not None else cast("Executor", executor)
+        self._spread: Spread | None = None
+        if self._pool is not None:
+            self._executor = self._threads(lab, self._pool, measure=measure and keep and wanted.tables)
+        else:
+            self._executor = cast("Executor", executor)
         if real_time and self.capacity != 1:
             raise UsageError(
                 f"a lab in real time makes one run at a time, and the executor makes {self.capacity}",
@@ -163,6 +169,12 @@ class Conductor:
         self._going = 0
         self._closed = False
         self._changed = Condition()
+
+    def _threads(self, lab: Lab, pool: Pool, *, measure: bool) -> Executor:
+        """This machine's: of many runs at once each two have a process."""
+        if Spread.serves(lab, pool.count):
+            self._spread = Spread(cast("UmlLab", lab), pool.count, measure=measure)
+        return Threads(self._spread or lab, pool, measures=self._spread is not None)
 
     @property
     def capacity(self) -> int:
@@ -186,6 +198,8 @@ class Conductor:
         self._way.close()
         if self._pool is not None:
             self._pool.close()
+        if self._spread is not None:
+            self._spread.close()
 
     def cancel(self) -> None:
         """End every run that goes on, and refuse new ones."""

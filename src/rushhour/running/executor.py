@@ -92,8 +92,9 @@ class Pool:
 class Threads:
     """Runs the jobs of one lab in a pool of threads on this machine."""
 
-    def __init__(self, lab: Lab, pool: Pool) -> None:
-        self._lab, self._pool = lab, pool
+    def __init__(self, lab: Lab, pool: Pool, *, measures: bool = False) -> None:
+        """An executor; `measures`: the lab measures its records itself."""
+        self._lab, self._pool, self._measures = lab, pool, measures
         self._lock = Lock()
         self._waiting: set[Future[Path]] = set()
 
@@ -105,7 +106,7 @@ class Threads:
     @property
     def measures(self) -> bool:
         """See `Executor.measures`."""
-        return False
+        return self._measures
 
     def submit(self, job: Job, destination: Path) -> Future[Path]:
         """See `Executor.submit`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from rushhour.errors import LabError, RecordError, UsageError
@@ -61,20 +60,10 @@ class Known:
         if self._keep:
             self._keeper.keep(key, folder)
             if self._wanted.tables and not self._measured():
-                _measure(folder)
+                from rushhour.summary.measured import measure_new  # noqa: PLC0415 - numpy
+
+                measure_new(folder)  # while others go on: it is known when the index is written
         return folder, False
-
-
-def _measure(folder: Path) -> None:
-    """Measure a new run while others go on, so that its metrics are known when the index is written.
-
-    Nobody knows them yet: to look for them would read every file of the record once more.
-    """
-    from rushhour.record.record import Record  # noqa: PLC0415 - numpy
-    from rushhour.summary.measured import metrics_of  # noqa: PLC0415 - numpy
-
-    with suppress(Exception):  # what is wrong with a record is told where its metrics are asked for
-        metrics_of(Record.open(folder), fresh=True)
 
 
 def _is_given(known: Path, place: Path, job: Job) -> bool:

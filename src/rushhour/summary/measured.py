@@ -11,6 +11,7 @@ import hashlib
 import json
 import platform
 import zlib
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,15 +20,16 @@ import numpy as np
 
 from rushhour.files import remembered
 from rushhour.metrics import catalog
+from rushhour.record.record import Record
 from rushhour.record.seal import SEALED
 from rushhour.summary import lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from importlib.resources.abc import Traversable
+    from pathlib import Path
 
     from rushhour.metrics.value import MetricValue
-    from rushhour.record.record import Record
 
 _Read = TypeVar("_Read")
 UNREAD = frozenset({"scenario", "cell", "repetition", "host", "elapsed_s", SEALED})
@@ -50,6 +52,16 @@ def metrics_of(record: Record, *, fresh: bool = False) -> list[MetricValue]:
         if SEALED in record.manifest:
             remembered.keep(key_of(record), written(known))
     return known
+
+
+def measure_new(folder: Path) -> None:
+    """Measure a new record, so that its metrics are known when they are asked for.
+
+    Nobody knows them yet: to look for them would read every file of the record once more. What is wrong with
+    it is told where its metrics are asked for.
+    """
+    with suppress(Exception):
+        metrics_of(Record.open(folder), fresh=True)
 
 
 def lines_of(record: Record) -> Sequence[MetricValue]:
