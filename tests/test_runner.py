@@ -282,6 +282,20 @@ def test_what_a_kernel_lacks_is_skipped_with_the_reason_and_the_rest_runs(scenar
     assert {entry["message"] for entry in said["skipped"]} == {'no congestion control "vegas"'}
 
 
+def test_what_did_not_run_is_named_in_the_order_of_the_cells(scenario: Path) -> None:
+    """Whichever run ended first: the same command gives the same page."""
+
+    (batch,) = prepare([scenario], kernels=["old", "new"])
+    for run in reversed([*batch.runs()]):
+        batch.enter(Outcome(batch, run, None, LabError(str(run.number)), cached=False))
+    batch.write_about(complete=False)
+    places = [
+        (entry["cell"]["index"], entry["kernel"], entry["repetition"]) for entry in about(batch)["failures"]
+    ]
+    assert len(places) == len(batch)
+    assert places == sorted(places)
+
+
 def test_published_data_go_with_the_set_unless_another_experiment_is_made_of_it(scenario: Path) -> None:
     table = '[[published]]\nsource = "T"\ntitle = "t"\nmetric = "loss"\nunit = "%"\nover = ["topology.rtt"]\n'
     reno = '{where = {cc = "reno", topology.rtt = "20ms"}, value = 2}'

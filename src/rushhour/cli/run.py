@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from contextlib import closing
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from rushhour.cli.on import elsewhere, executing, keeping
 from rushhour.cli.screen import console, tell_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from rich.console import Console
@@ -149,7 +150,8 @@ def _tell(
     from rushhour.cli.screen import printer
 
     screen = None if as_json else printer()
-    document = [_finish(batch, outcomes, screen, report=report) for batch in batches]
+    with closing(_pages(batches, outcomes)) as pages:
+        document = [_finish(batch, outcomes, screen, pages if report else None) for batch in batches]
     study = None
     if len(batches) > 1 and any((batch.folder / "set.json").is_file() for batch in batches):
         study = _finish_study(batches, out, screen, report=report)
@@ -200,8 +202,22 @@ def _carry_out(
     return outcomes, False
 
 
-def _finish(batch: Batch, outcomes: Outcomes, console: Console | None, *, report: bool) -> dict[str, object]:
-    """Print a batch's results and write its report; what is to be said of it as JSON."""
+def _pages(batches: Sequence[Batch], outcomes: Outcomes) -> Generator[str | None]:
+    """The page of each batch with runs, where other processes draw them; else None for each."""
+    from rushhour.report import abreast, html
+
+    sets = [batch.results() for batch in batches if _has_runs(batch, outcomes)]
+    yield from abreast.each(html.render, sets) if abreast.worth(sets) else repeat(None)
+
+
+def _has_runs(batch: Batch, outcomes: Outcomes) -> bool:
+    return any(outcome.folder for outcome in outcomes.of(batch))
+
+
+def _finish(
+    batch: Batch, outcomes: Outcomes, console: Console | None, pages: Iterator[str | None] | None
+) -> dict[str, object]:
+    """Print a batch's results and write its report, if pages are wanted; what is to be said of it as JSON."""
     from rushhour.cli.entries import ending, entry
     from rushhour.report.brief import named
     from rushhour.report.gather import indexed
@@ -211,14 +227,14 @@ def _finish(batch: Batch, outcomes: Outcomes, console: Console | None, *, report
     metrics: Mapping[str, Sequence[MetricValue]] = {}
     published: list[dict[str, object]] = []
     briefs: Mapping[str, Brief] = {}
-    if any(outcome.folder for outcome in outcomes.of(batch)):
+    if _has_runs(batch, outcomes):
         results = batch.results()
         metrics, published = results.once(indexed), document(results.once(compare))
-        if report:
+        if pages is not None:
             from rushhour.report import html
 
             with _read([results]):
-                page = html.write(results, batch.folder / "report.html")
+                page = html.write(results, batch.folder / "report.html", next(pages))
         if console is not None:
             from rushhour.report.terminal import print_results
 

@@ -52,7 +52,12 @@ class Beside:
         self._reader = Thread(target=self._read, name="beside", daemon=True)
         self._reader.start()
         with suppress(GoneError):  # `is_ready` tells
-            self._tell(first)
+            self._tell((first,))
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it answers no more."""
+        return self._gone
 
     @property
     def is_ready(self) -> bool:
@@ -88,12 +93,18 @@ class Beside:
             self._process.wait()
         self._reader.join()
 
+    def end(self) -> None:
+        """End it at once, whatever it does."""
+        self._process.kill()
+        self.dismiss()
+        self.wait()
+
     @property
     def _stdin(self) -> IO[bytes]:
         assert self._process.stdin is not None
         return self._process.stdin
 
-    def _tell(self, what: object) -> None:
+    def _tell(self, what: tuple[object, ...]) -> None:
         try:
             with self._turn:
                 _send(self._stdin, what)
@@ -149,7 +160,7 @@ def serve(begin: Callable[[Any], tuple[Callable[..., object], Callable[[], None]
 
     if (first := _received(sys.stdin.buffer)) is None:
         return
-    answer, end = begin(first)
+    answer, end = begin(*first)
     say(None, None, None, None)
     with ThreadPoolExecutor(at_once) as pool:
         while (asked := _received(sys.stdin.buffer)) is not None:
@@ -166,7 +177,7 @@ def portable(error: BaseException | None) -> BaseException | None:
     return error
 
 
-def _send(sink: IO[bytes], what: object) -> None:
+def _send(sink: IO[bytes], what: tuple[object, ...]) -> None:
     data = pickle.dumps(what)
     sink.write(_SIZE.pack(len(data)) + data)
     sink.flush()

@@ -53,14 +53,14 @@ MAX_ROWS = 600
 """Rows of the cells table that are written into the page; all are in the index."""
 
 
-def write(results: ResultSet, path: Path) -> Path:
-    """Write the report of a result set to `path`, whole or not at all.
+def write(results: ResultSet, path: Path, text: str | None = None) -> Path:
+    """Write the report of a result set to `path`, whole or not at all; `text` is it, if it was drawn before.
 
     Raises:
         RecordError: a record cannot be read.
         ReportError: the file cannot be written.
     """
-    put(render(results), path)
+    put(render(results) if text is None else text, path)
     return path
 
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 from base64 import b64encode
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from rushhour.quantities.words import plural
+from rushhour.report.abreast import each
 from rushhour.report.answer import answer
 from rushhour.report.definitions import definitions
 from rushhour.report.figure import Collector, page, paper
@@ -145,7 +147,8 @@ class Whole:
 
 def gathered(sets: Sequence[ResultSet], beside: Path) -> Whole:
     """Read result sets for one report; `beside` is the folder of the report, for links to the sets' own."""
-    found = [(_study(one), _section(one, beside)) for one in sets]
+    with closing(each(section, sets, beside)) as sections:
+        found = [(_study(one), drawn) for one, drawn in zip(sets, sections, strict=True)]
     titles = list(dict.fromkeys(study.title for study, _ in found if study is not None))
     alone = next(study for study, _ in found if study is not None) if len(titles) == 1 else None
     manifests = [next(iter(one)).manifest for one in sets if one.folders()]
@@ -188,7 +191,12 @@ def _parts(found: Sequence[tuple[Study | None, Section]]) -> list[Part]:
     return [Part(number, chapter, sections) for number, (chapter, sections) in enumerate(parts, 1)]
 
 
-def _section(results: ResultSet, beside: Path) -> Section:
+def section(results: ResultSet, beside: Path) -> Section:
+    """What a report says of one of its sets.
+
+    Raises:
+        RecordError: a record cannot be read.
+    """
     bare = _bare(results, beside)
     if not results.folders():
         return bare

@@ -96,7 +96,7 @@ class Batch:
     published: Sequence[Published] = ()
     study: Mapping[str, object] | None = field(default=None, compare=False)
     lab: str = "uml"
-    failures: list[dict[str, object]] = field(default_factory=list, compare=False)
+    failures: list[dict[str, Any]] = field(default_factory=list, compare=False)
     skipped: list[dict[str, Any]] = field(default_factory=list, compare=False)
     # Repetitions of a cell come one after the other, and for each kernel once more; a batch that is made of
     # another by `replace` is of the same cells.
@@ -215,8 +215,8 @@ class Batch:
             "quick": self.quick,
             "asked": self.asked,
             "runs": len(self),
-            "failures": self.failures,
-            "skipped": self.skipped,
+            "failures": sorted(self.failures, key=_place),
+            "skipped": sorted(self.skipped, key=_place),
             "published": [
                 table.model_dump(mode="json", by_alias=True, exclude_none=True) for table in self.published
             ],
@@ -239,6 +239,11 @@ class Batch:
         if not self.real_time:
             return {}
         return {"lab": self.lab, "blocks": [[run.number for run in block] for block in self.blocks()]}
+
+
+def _place(entry: Mapping[str, Any]) -> tuple[int, str, int]:
+    """Where a run stands among all, whichever ended first."""
+    return entry["cell"]["index"], entry["kernel"], entry["repetition"]
 
 
 def _by_number(runs: Path) -> dict[str, list[Path]]:
