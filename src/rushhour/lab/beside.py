@@ -6,6 +6,7 @@ it. What goes to and fro is pickled: both sides are this program, on this machin
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import struct
@@ -50,7 +51,12 @@ class Beside:
             stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         self._reader = Thread(target=self._read, name="beside", daemon=True)
-        self._reader.start()
+        try:
+            self._reader.start()
+        except RuntimeError as error:
+            self._process.kill()
+            self._process.wait()
+            raise OSError(errno.EAGAIN, "no more threads are allowed") from error
         with suppress(GoneError):  # `is_ready` tells
             self._tell((first,))
 

@@ -17,6 +17,7 @@ from queue import SimpleQueue
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from rushhour.lab import cpus
 from rushhour.lab.beside import Beside, GoneError, serve
 from rushhour.record.result_set import ResultSet
 from rushhour.summary import index
@@ -72,7 +73,7 @@ def worth(sets: Sequence[ResultSet]) -> bool:
 
 
 def _cpus() -> int:
-    return len(os.sched_getaffinity(0))
+    return len(cpus.own())
 
 
 class _Processes:

@@ -5,12 +5,12 @@ A run is a function of its job, its kernel and the agent alone: another `Executo
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
+from rushhour.lab import cpus
 from rushhour.lab.base import CancelledError
 from rushhour.record.manifest import VIRTUAL
 
@@ -58,12 +58,12 @@ class Pool:
     """Threads and their CPUs; several labs may share it, and have no more runs at once together."""
 
     def __init__(self, count: int | None = None) -> None:
-        """`count` runs at once; by default one for each CPU that this process may use."""
-        cpus = sorted(os.sched_getaffinity(0))
-        self.count = count or len(cpus)
+        """`count` runs at once; by default one for each CPU that is ours."""
+        own = cpus.own()
+        self.count = count or len(own)
         self._free: SimpleQueue[int] = SimpleQueue()
         for number in range(self.count):
-            self._free.put(cpus[number % len(cpus)])
+            self._free.put(own[number % len(own)])
         self._threads = ThreadPoolExecutor(self.count, thread_name_prefix="lab")
 
     def submit(self, run: Callable[[int], Path]) -> Future[Path]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
-import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from pydantic import Field, ValidationError
 
 from rushhour.errors import UsageError
+from rushhour.lab import cpus
 from rushhour.quantities.units import Duration, Rate, Size
 from rushhour.spec.explain import explain
 from rushhour.spec.model import Count, Model
@@ -33,9 +33,7 @@ class Bounds(Model):
         400_000,
         description="full packets over all links in the whole experiment, and pings: they take host's time",
     )
-    runs: Count = Field(
-        default_factory=lambda: len(os.sched_getaffinity(0)), le=256, description="experiments at once"
-    )
+    runs: Count = Field(default_factory=lambda: len(cpus.own()), le=256, description="experiments at once")
     waiting: Count = Field(32, le=10_000, description="experiments that wait; more are turned away")
     seconds: Count = Field(60, le=3600, description="wall-clock time of a run")
     body: Size = Field(Size(64 * 1024), description="size of a request")

@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 from rushhour.errors import RushHourError
+from rushhour.lab import cpus
 from rushhour.lab.doctor import calls
 from rushhour.lab.doctor.check import Check, State
 
@@ -35,8 +36,12 @@ def cpu() -> Check:
     model = _match(r"^(?:model name|Model|CPU part)\s*: (.*)$", known) or "unknown model"
     count = len(os.sched_getaffinity(0))
     said = calls.answer(calls.trace)
-    facts = {"model": _plain(model), "machine": platform.machine(), "cpus": count, "trace": said}
+    facts: dict[str, object] = {"model": _plain(model), "machine": platform.machine()}
+    facts |= {"cpus": count, "trace": said}
     head = f"{facts['model']}, {count} CPU{'s' * (count != 1)}"
+    facts["allowed"] = share = cpus.quota()
+    if share is not None and share < count:
+        head += f", the time of {share:g} for this container"
     if platform.machine() != "x86_64":
         says = f"{head}, {platform.machine()}: no virtual kernel runs on it"
         return Check("cpu", State.WARN, says, (), facts)
