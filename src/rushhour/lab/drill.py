@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.errors import BuildError, KernelError, LabError, UsageError
 from rushhour.files.sums import sum_of
-from rushhour.lab import packages
+from rushhour.lab import cpus, packages
 from rushhour.lab.kernel import git, process, store
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ def _compile(folder: Path, files: list[Path], target: Path) -> None:
             copy = room / path.relative_to(folder)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, copy)
-        command = ["make", "-f", _MAKEFILE, f"-j{os.cpu_count()}", *_WORDS, NAME]
+        command = ["make", "-f", _MAKEFILE, f"-j{len(cpus.own())}", *_WORDS, NAME]
         settings = {**dict.fromkeys(_UNWANTED, ""), "SOURCE_DATE_EPOCH": "0"}
         try:
             process.run(command, what="building packetdrill", cwd=room, extra=settings, log=log)

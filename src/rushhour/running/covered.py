@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from rushhour.coverage.gather import Gatherer
 from rushhour.coverage.index import CellRef
 from rushhour.errors import KernelError, RecordError, UsageError
+from rushhour.lab import cpus
 from rushhour.lab import kernel as kernels
 from rushhour.lab.gcov import Gcov, notes_of, texts_of
 from rushhour.lab.kernel.coverage import NOTES
@@ -101,7 +101,7 @@ def gather(kernel: Kernel, folders: Iterable[Path], tell: Callable[[int], None] 
         cell = CellRef(about.scenario.name, about.cell.index, about.cell.factors, 0)
         return cell, gcov.decode(record.counts or {})
 
-    with Gcov(kernel) as gcov, ThreadPoolExecutor(os.cpu_count()) as pool:
+    with Gcov(kernel) as gcov, ThreadPoolExecutor(len(cpus.own())) as pool:
         for done, (cell, run) in enumerate(pool.map(decoded, folders), 1):
             gatherer.take(cell, run)
             tell(done)

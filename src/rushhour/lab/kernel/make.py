@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from rushhour.errors import BuildError, KernelError
+from rushhour.lab import cpus
 from rushhour.lab.kernel import config, coverage, host, process
 from rushhour.lab.kernel.coverage import COVERAGE
 from rushhour.lab.kernel.sanitizers import SYMBOLS, options_of
@@ -106,7 +107,7 @@ class Make:
         on_line: Callable[[str], None] | None = None,
         words: Sequence[str] = (),
     ) -> None:
-        jobs = f"-j{os.cpu_count()}"
+        jobs = f"-j{len(cpus.own())}"
         command = ["make", "-C", str(self.tree), f"O={self.place}", "ARCH=um", jobs]
         command += [*ABSENT, *self._flags, *words, target]
         variables = {"KBUILD_KCONFIG": str(self._kconfig), "KCONFIG_ALLCONFIG": str(self._fragment)}

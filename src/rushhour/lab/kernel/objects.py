@@ -17,6 +17,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from rushhour.errors import KernelError
+from rushhour.lab import cpus
 from rushhour.lab.kernel import git, kbuild, process, sources, store
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def same_code(repository: Path, base: str, texts: Mapping[str, tuple[str, str]])
         commands = {path: _command(place, tree, path, elsewhere | texts.keys()) for path in texts}
         if None in commands.values():
             return None
-        with store.scratch(place) as room, ThreadPoolExecutor(os.cpu_count()) as pool:
+        with store.scratch(place) as room, ThreadPoolExecutor(len(cpus.own())) as pool:
             made = [
                 (path, pool.submit(_object, command, place, room / f"{number}-{side}.o", text))
                 for number, (path, command) in enumerate(commands.items())

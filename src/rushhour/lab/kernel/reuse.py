@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rushhour.errors import KernelError
+from rushhour.lab import cpus
 from rushhour.lab.kernel import git, macros, objects, process, store
 from rushhour.lab.kernel.seen import Seen, seen
 from rushhour.lab.kernel.step import objects as words
@@ -303,7 +304,7 @@ class Reuse:
 
 def _each(make: Callable[[_One], _Made], of: Sequence[_One]) -> list[_Made]:
     """What is made of each, as many at once as there are processors."""
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(len(cpus.own())) as pool:
         try:
             return [*pool.map(make, of)]
         except BaseException:  # the user interrupts: not after hundreds of files

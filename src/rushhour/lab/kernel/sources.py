@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.errors import KernelError
 from rushhour.files.regular import checksum
+from rushhour.lab import cpus
 from rushhour.lab.kernel import debian, git, process, store, workcopy
 
 if TYPE_CHECKING:
@@ -223,7 +224,7 @@ def hash_tree(tree: Path) -> str:
     paths = sorted(_files(tree, ""))
     batches = [paths[start : start + 500] for start in range(0, len(paths), 500)]
     total = hashlib.sha256()
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(len(cpus.own())) as pool:
         for entries in pool.map(lambda names: b"".join(_entry(tree, name) for name in names), batches):
             total.update(entries)
     return total.hexdigest()

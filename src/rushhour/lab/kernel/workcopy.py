@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rushhour.lab import cpus
 from rushhour.lab.kernel import store
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def bring(tree: Path, copy: Path, names: Iterable[str], edits: Mapping[str, Edit
     for name, edit in edits.items():
         _write(tree / name, copy / name, edit)
     batches = [wanted[start : start + _BATCH] for start in range(0, len(wanted), _BATCH)]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(len(cpus.own())) as pool:
         differing = pool.map(lambda batch: [name for name in batch if not _same(tree, copy, name)], batches)
         for name in (name for batch in differing for name in batch):
             _put(tree / name, copy / name)
