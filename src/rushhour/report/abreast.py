@@ -116,9 +116,10 @@ class _Processes:
 
     def _give_back(self, process: Beside) -> None:
         """One that is gone is asked no more; where none is left, everybody is told at once."""
+        gone = process.is_gone  # it may go at any moment
         with self._lock:
-            self._left -= process.is_gone
-            if not process.is_gone:
+            self._left -= gone
+            if not gone:
                 self._free.put(process)
             elif not self._left:
                 self._free.put(None)
