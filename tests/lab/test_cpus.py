@@ -18,21 +18,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+MOUNTS = """\
+30 23 0:26 / /sys/fs/cgroup rw shared:9 - cgroup2 cgroup2 rw,nsdelegate
+33 30 0:29 / /sys/fs/cgroup/cpu,cpuacct rw shared:12 - cgroup cgroup rw,cpu,cpuacct
+34 30 0:30 / /sys/fs/cgroup/memory rw shared:13 - cgroup cgroup rw,memory
+"""
+
+
 @pytest.fixture
-def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine of eight CPUs without control groups."""
-    monkeypatch.setattr(cpus, "_SELF", tmp_path / "self")
-    monkeypatch.setattr(cpus, "_GROUPS", tmp_path / "cgroup")
+def groups(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """A machine of eight CPUs without control groups: what its files say, by path."""
+    found: dict[str, str] = {}
+    monkeypatch.setattr(cpus, "_text", lambda path: found.get(path, ""))
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
-    return tmp_path
+    return found
 
 
-def made(groups: Path, member: str, files: dict[str, str]) -> None:
-    (groups / "self").write_text(member)
-    for name, text in files.items():
-        place = groups / "cgroup" / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text)
+def made(groups: dict[str, str], member: str, files: dict[str, str]) -> None:
+    groups |= {"/proc/self/cgroup": member, "/proc/self/mountinfo": MOUNTS}
+    groups |= {f"/sys/fs/cgroup/{name}": text for name, text in files.items()}
 
 
 OURS = "user.slice/run.scope/cpu.max"
@@ -60,14 +64,14 @@ ABOVE, BELOW = "cpu,cpuacct", "cpu,cpuacct/docker/abc"
     ],
 )  # fmt: skip
 def test_what_control_groups_allow(
-    groups: Path, member: str, files: dict[str, str], share: float | None
+    groups: dict[str, str], member: str, files: dict[str, str], share: float | None
 ) -> None:
     made(groups, member, files)
     assert cpus.quota() == share
 
 
-def test_without_control_groups_all_are_ours(groups: Path) -> None:
-    assert groups.is_dir()
+def test_without_control_groups_all_are_ours(groups: dict[str, str]) -> None:
+    assert not groups
     assert cpus.quota() is None
     assert cpus.own() == [*range(8)]
 
@@ -85,7 +89,7 @@ ALL = "8 CPUs; "
         ("9000000 100000", 8, ALL),
     ],
 )
-def test_so_many_runs_go_on_at_once(groups: Path, allowed: str, count: int, says: str) -> None:
+def test_so_many_runs_go_on_at_once(groups: dict[str, str], allowed: str, count: int, says: str) -> None:
     made(groups, "0::/\n", {"cpu.max": allowed})
     ours = cpus.own()
     assert len(ours) == len(set(ours)) == count

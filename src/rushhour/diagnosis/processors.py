@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rushhour.diagnosis.gather import cpu
 from rushhour.diagnosis.gather.reading import Reading, cpu_stat_files
 from rushhour.diagnosis.measured import Cpu
+from rushhour.lab import cgroups
 from rushhour.lab.host import answers
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Watch:
     def __init__(self, session: Asked, agents: Sequence[int]) -> None:
         self.session = session
         self.agents = [f"/proc/{pid}/stat" for pid in agents]
-        known = answers.files(session, ["/proc/self/cgroup", "/proc/self/mountinfo"])
+        known = answers.files(session, [cgroups.SELF, cgroups.MOUNTS])
         self.quotas = cpu_stat_files(Reading(files=dict(known)))
 
     def look(self) -> Moment:

@@ -10,12 +10,8 @@ import math
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-_SELF, _GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
+from rushhour.lab import cgroups
 
 
 def own() -> list[int]:
@@ -33,38 +29,19 @@ def own() -> list[int]:
 
 def quota() -> float | None:
     """How many CPUs' time the control groups of this process allow; None: all of them."""
-    shares = [share for folder in _folders() if (share := _second(folder) or _first(folder)) is not None]
-    return min(shares, default=None)
-
-
-def _folders() -> Iterator[Path]:
-    """Where a limit may stand: this process's groups and those above, of either version.
-
-    In a container its own group is the root, whatever the system calls it.
-    """
-    with suppress(OSError, ValueError):
-        for line in _SELF.read_text(encoding="utf-8").splitlines():
-            _, names, path = line.split(":", 2)
-            if names and "cpu" not in names.split(","):
-                continue
-            mount = _GROUPS / names if names else _GROUPS
-            below = mount / path.lstrip("/")
-            yield from (folder for folder in (below, *below.parents) if folder.is_relative_to(mount))
-
-
-def _second(folder: Path) -> float | None:
-    """A limit of version 2: `max 100000`, or microseconds and the period that they are of."""
-    with suppress(OSError, ValueError):
-        allowed, period = (folder / "cpu.max").read_text(encoding="ascii").split()
-        return int(allowed) / int(period)
+    with suppress(ValueError):
+        folders = cgroups.folders(_text(cgroups.SELF), _text(cgroups.MOUNTS))
+        names = (cgroups.MAX, cgroups.QUOTA, cgroups.PERIOD)
+        files = {
+            path: text for folder in folders for name in names if (text := _text(path := f"{folder}/{name}"))
+        }
+        return min(cgroups.processors(files), default=None)
     return None
 
 
-def _first(folder: Path) -> float | None:
-    """A limit of version 1: -1, or the same in two files."""
-    with suppress(OSError, ValueError, ZeroDivisionError):
-        allowed, period = (
-            int((folder / f"cpu.cfs_{name}_us").read_text(encoding="ascii")) for name in ("quota", "period")
-        )
-        return allowed / period if allowed > 0 else None
-    return None
+def _text(path: str) -> str:
+    """What a file says; nothing where it is not there."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError:
+        return ""

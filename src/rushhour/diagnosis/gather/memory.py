@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.diagnosis.gather.cpu import pressures
 from rushhour.diagnosis.gather.text import number, pairs
+from rushhour.lab import cgroups
 
 if TYPE_CHECKING:
     from rushhour.diagnosis.gather.reading import Reading
@@ -45,19 +46,14 @@ def section(reading: Reading) -> dict[str, Any]:
 
 def cgroup(reading: Reading) -> dict[str, Any]:
     """The tightest limit of all groups from the root down: processors' worth of time, and bytes of memory."""
-    cpus: list[float] = []
+    cpus = [*cgroups.processors(reading.files)]
     sizes: list[int] = []
     throttled = 0
     for path, text in reading.files.items():
-        if not path.startswith("/sys/fs/cgroup/"):
+        if not path.startswith(f"{cgroups.ROOT}/"):
             continue
-        folder, _, name = path.rpartition("/")
-        words = text.split()
-        if name == "cpu.max" and len(words) == 2 and words[0] != "max":
-            cpus.append(int(words[0]) / int(words[1]))
-        elif name == "cpu.cfs_quota_us" and (quota := number(text)) is not None and quota > 0:
-            cpus.append(quota / (number(reading.text(f"{folder}/cpu.cfs_period_us")) or 100_000))
-        elif name in {"memory.max", "memory.high", "memory.limit_in_bytes"}:
+        name = path.rpartition("/")[2]
+        if name in {"memory.max", "memory.high", "memory.limit_in_bytes"}:
             size = number(text)
             sizes += [size] if size is not None and size < _UNLIMITED else []
         elif name == "cpu.stat":

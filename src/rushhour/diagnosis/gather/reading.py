@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rushhour.diagnosis.gather import sysctl
 from rushhour.errors import HostError
+from rushhour.lab import cgroups
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,8 +30,8 @@ FILES = (
     "/proc/meminfo",
     "/proc/vmstat",
     "/proc/pressure/*",
-    "/proc/self/cgroup",
-    "/proc/self/mountinfo",
+    cgroups.SELF,
+    cgroups.MOUNTS,
     "/proc/1/cgroup",
     "/proc/1/comm",
     "/proc/modules",
@@ -89,13 +90,13 @@ BUS_FILES = (
     "/sys/bus/pci/devices/{bus}/msi_irqs/*",
 )
 CGROUP_FILES = (
-    "cpu.max",
+    cgroups.MAX,
     "cpu.stat",
     "memory.max",
     "memory.high",
     "memory.current",
-    "cpu.cfs_quota_us",
-    "cpu.cfs_period_us",
+    cgroups.QUOTA,
+    cgroups.PERIOD,
     "memory.limit_in_bytes",
     "memory.usage_in_bytes",
 )
@@ -207,31 +208,5 @@ def cpu_stat_files(found: Reading) -> list[str]:
 
 def _cgroups(found: Reading) -> list[str]:
     """Files of the control groups that the agent runs in, and of those above: every one of them limits."""
-    places: list[str] = []
-    mounts = _mounts(found.text("/proc/self/mountinfo") or "")
-    for line in (found.text("/proc/self/cgroup") or "").splitlines():
-        _, controllers, path = line.split(":", 2)
-        mount = mounts.get(controllers)
-        if mount is None or not mount.startswith("/sys/fs/cgroup"):
-            continue
-        parts = [part for part in path.split("/") if part not in {"", ".."}]
-        places += [mount + "".join(f"/{part}" for part in parts[:depth]) for depth in range(len(parts) + 1)]
-    return [f"{place}/{name}" for place in dict.fromkeys(places) for name in CGROUP_FILES]
-
-
-def _mounts(mountinfo: str) -> dict[str, str]:
-    """Where each hierarchy of control groups is mounted, by its controllers; version 2 has none (`""`)."""
-    found: dict[str, str] = {}
-    for line in mountinfo.splitlines():
-        left, _, right = line.partition(" - ")
-        words, kind = left.split(), right.split()
-        if len(words) < 5 or len(kind) < 3:
-            continue
-        if kind[0] == "cgroup2":
-            found.setdefault("", words[4])
-        elif kind[0] == "cgroup":
-            options = kind[2].split(",")
-            for controller in ("cpu", "cpu,cpuacct", "memory"):
-                if set(controller.split(",")) <= set(options):
-                    found[controller] = words[4]
-    return found
+    places = cgroups.folders(found.text(cgroups.SELF) or "", found.text(cgroups.MOUNTS) or "")
+    return [f"{place}/{name}" for place in places for name in CGROUP_FILES]
